@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from test_voice_call import TWO_PATHS, save
 from voxpath import api
 from voxpath.realtime import RealNetwork, RealResult
-from voxpath.voice.call import call, kernel, verdict
+from voxpath.voice.call import call, kernel, page, verdict
 from voxpath.voice.call.codecs import CODECS
 from voxpath.voice.call.codecs.base import Encoded, Wish
 from voxpath.voice.call.network import of_scenario, one_link
@@ -35,7 +35,7 @@ from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.programs import datagrams, mqtt, rtcp, rtp, streams, websockets
 from voxpath.voice.call.recording import read
 from voxpath.voice.call.transports import TRANSPORTS
-from voxpath.voice.call.transports.base import NEVER
+from voxpath.voice.call.transports.base import NEVER, Wants, Way
 
 LOSSY = one_link({"delay": "20 ms", "loss": "10 %"}, "10 % loss")
 SECONDS = 2
@@ -54,6 +54,40 @@ with av.open(sys.argv[1], options=options, timeout=(20.0, 4.0)) as container:
         pass
 print(json.dumps(sizes))
 """
+
+
+TROUBLE = """
+import json, socket, struct, sys
+# Of each few frames that come the sender is told by an ICMP error, of one kind after the other.
+port, kinds = int(sys.argv[1]), json.loads(sys.argv[2])
+v6 = sys.argv[3] == "ipv6"
+family = socket.AF_INET6 if v6 else socket.AF_INET
+heard = socket.socket(family, socket.SOCK_RAW, socket.IPPROTO_UDP)
+icmp = socket.socket(family, socket.SOCK_RAW, socket.IPPROTO_ICMPV6 if v6 else socket.IPPROTO_ICMP)
+print("ready", flush=True)
+for number, (kind, code) in enumerate(kind for kind in kinds for _ in range(5)):
+    while True:
+        octets, (address, *_) = heard.recvfrom(65_535)
+        head = b"" if v6 else octets[: 4 * (octets[0] & 15)]
+        datagram = octets[len(head) :]
+        if struct.unpack_from("!H", datagram, 2)[0] == port:
+            break
+    if number % 5:
+        continue
+    if v6:
+        ends = (socket.inet_pton(family, end) for end in (address, sys.argv[4]))
+        head = struct.pack("!IHBB16s16s", 6 << 28, len(datagram), socket.IPPROTO_UDP, 64, *ends)
+    quoted = head + datagram[:8]
+    message = struct.pack("!BBHI", kind, code, 0, 0) + quoted
+    # The kernel fills in the checksum of ICMPv6 alone.
+    total = sum(struct.unpack(f"!{len(message) // 2}H", message))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    if not v6:
+        message = struct.pack("!BBHI", kind, code, total ^ 0xFFFF, 0) + quoted
+    icmp.sendto(message, (address, 0))
+"""
+"""Runs on the host that listens."""
 
 
 def shortened(tmp_path: Path, seconds: float = SECONDS) -> Path:
@@ -235,6 +269,67 @@ def test_what_a_slow_link_delivers_late_is_late_over_the_kernel_as_simulated(ove
     )
     assert real.heard.count(Fate.LATE) > 0.8 * len(real.heard.fates)
     assert abs(real.heard.count(Fate.LATE) - sim.heard.count(Fate.LATE)) < 0.1 * len(real.heard.fates)
+
+
+@pytest.mark.parametrize(
+    ("family", "kinds"),
+    [
+        (
+            "ipv4",
+            {
+                (3, 2): "ENOPROTOOPT",
+                (3, 3): "ECONNREFUSED",
+                (3, 6): "ENETUNREACH",
+                (3, 7): "EHOSTDOWN",
+                (3, 8): "ENONET",
+                (3, 13): "EHOSTUNREACH",
+                (12, 0): "EPROTO",
+            },
+        ),
+        ("ipv6", {(1, 1): "EACCES", (1, 4): "ECONNREFUSED", (4, 0): "EPROTO"}),
+    ],
+)
+def test_no_icmp_error_ends_a_call_and_each_is_told(
+    family: str, kinds: dict[tuple[int, int], str], tmp_path: Path
+):
+    quiet = one_link({"delay": "5 ms"}, "no loss")
+    encoded = CODECS["g711"].encode(read(shortened(tmp_path)), Wish())
+    document = kernel.planned(dataclasses.replace(quiet, data={**quiet.data, "family": family}), 1)
+    kernel.write_frames(tmp_path / "frames", encoded)
+    piped: dict[str, Any] = {"stdout": subprocess.PIPE, "bufsize": 0}
+    with api.real(document, out=tmp_path / "runs") as net:
+        address, port = net.addresses["server"][0], str(kernel.PORT)
+        trouble = [sys.executable, "-c", TROUBLE, port, json.dumps(list(kinds)), family, address]
+        ends = ["0", "0", str(encoded.clock_hz)]
+        listens = [sys.executable, datagrams.__file__, "receive", "at", address, port]
+        listens += [str(len(encoded.frames)), *ends]
+        others = [net.host("server").popen(one, stdin=subprocess.PIPE, **piped) for one in (trouble, listens)]
+        assert [one.stdout.readline() for one in others] == [b"ready\n"] * 2
+        with (tmp_path / "frames").open("rb") as given:
+            speaks = [sys.executable, datagrams.__file__, "send", "to", address, port, *ends]
+            sent = kernel._told(
+                net.host("client").popen(speaks, stdin=given, stderr=subprocess.PIPE, **piped)
+            )
+        others[0].communicate(timeout=5)
+        came = kernel._told(others[1])
+        net.finish()
+    assert sent["errors"] == dict.fromkeys(kinds.values(), 1)
+    carrier = TRANSPORTS["rtp"].carrier(quiet, Way("there", "client", "server", [160], 1), Wants({}))
+    arrivals = kernel._arrivals(came, sent, encoded, carrier)
+    # Who hears of an error while it sends has not sent; while it listens, it has lost nothing.
+    assert 0 <= (arrivals.complete == NEVER).sum() <= len(kinds)
+    assert arrivals.errors == sent["errors"]
+
+
+def test_what_the_socket_told_of_lost_packets_is_told(tmp_path: Path):
+    made = call(one_link({}, "perfect"), (shortened(tmp_path),), codec="g711", out=tmp_path / "runs")
+    (talk,) = made.talks
+    arrivals = dataclasses.replace(talk.arrivals, errors={"EPROTO": 2, "EHOSTDOWN": 1})
+    talk = dataclasses.replace(talk, arrivals=arrivals)
+    one = verdict.judged(made, talk, ())
+    row = next(row for row in page.numbers(talk, one).rows if row[0] == "never came")
+    assert row[2] == "0 of 100 frames; the sender's socket told of EHOSTDOWN 1 time, EPROTO 2 times"
+    assert page.talk_told(talk, one)["frames"]["errors"] == {"EPROTO": 2, "EHOSTDOWN": 1}
 
 
 def test_an_outage_in_the_middle_of_a_call_is_outlived_over_the_kernel(tmp_path: Path):

@@ -239,7 +239,7 @@ def _arrivals(came: pacing.Came, sent: dict[str, Any], encoded: Encoded, carrier
             raise CallError(f"what came as frame {index} is not what was sent")
         if complete[index] == NEVER or at < complete[index]:
             complete[index] = at
-    return Arrivals(captured, left, complete)
+    return Arrivals(captured, left, complete, sent["errors"])
 
 
 def description(encoded: Encoded, address: str, port: int = PORT) -> str:

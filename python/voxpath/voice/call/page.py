@@ -75,7 +75,7 @@ def numbers(talk: Talk, verdict: Verdict) -> Table:
             ],
         ]
     rows += [
-        ["never came", share(network), f"{network} of {sent} frames"],
+        ["never came", share(network), "; ".join([f"{network} of {sent} frames", *_errors(talk)])],
         ["came too late", share(heard.count(Fate.LATE)), f"{heard.count(Fate.LATE)} frames"],
         [
             "concealed",
@@ -111,6 +111,7 @@ def talk_told(talk: Talk, verdict: Verdict) -> dict[str, Any]:
         "frames": {
             "sent": int(talk.sent.sum()),
             "never_came": _never_came(talk),
+            "errors": dict(talk.arrivals.errors),
             "late": heard.count(Fate.LATE),
             "recovered": heard.count(Fate.RECOVERED),
             "concealed": heard.count(*MISSING),
@@ -124,6 +125,13 @@ def talk_told(talk: Talk, verdict: Verdict) -> dict[str, Any]:
 
 def _never_came(talk: Talk) -> int:
     return int((talk.sent & (talk.arrivals.complete == NEVER)).sum())
+
+
+def _errors(talk: Talk) -> list[str]:
+    """What the sender's socket told of lost packets."""
+    counts = sorted(talk.arrivals.errors.items())
+    told = ", ".join(f"{name} {count} time{'' if count == 1 else 's'}" for name, count in counts)
+    return [f"the sender's socket told of {told}"] if told else []
 
 
 def _shares(delay: Delay) -> str:

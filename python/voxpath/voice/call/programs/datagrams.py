@@ -15,7 +15,7 @@ import select
 import socket
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Any
 
 from voxpath.voice.call.programs import pacing, rtcp, rtp
@@ -86,19 +86,44 @@ class Missing:
         return [number & 0xFFFF for number in sorted(found)]
 
 
-@contextlib.contextmanager
-def _lost() -> Iterator[None]:
-    """What an ICMP error tells of is lost: nobody listens any more, or no link takes packets so large."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in (errno.ECONNREFUSED, errno.EMSGSIZE):
-            raise
+_LOST = frozenset(
+    {
+        errno.ECONNREFUSED,
+        errno.EMSGSIZE,
+        errno.EHOSTUNREACH,
+        errno.ENETUNREACH,
+        errno.EACCES,
+        errno.EHOSTDOWN,
+        errno.ENOPROTOOPT,
+        errno.ENONET,
+        errno.EPROTO,
+    }
+)
+"""What Linux makes of ICMP's errors, `icmp_err_convert` of net/ipv4/icmp.c and `icmpv6_err_convert` of
+net/ipv6/icmp.c: nobody listens, no link takes packets so large, or a router does not let them pass."""
+
+
+class _Told:
+    """What was told of lost packets: how often, by the errors' names."""
+
+    def __init__(self) -> None:
+        self.errors: Counter[str] = Counter()
+
+    @contextlib.contextmanager
+    def outlived(self) -> Iterator[None]:
+        """An error by which the kernel tells of a lost packet is counted, and does not end the call."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in _LOST:
+                raise
+            self.errors[errno.errorcode[error.errno]] += 1
 
 
 class _Sender:
     def __init__(self, out: socket.socket, copies: int, clock_hz: int) -> None:
         self._out = out
+        self.told = _Told()
         self._clock_hz = clock_hz
         self._earlier: deque[tuple[int, bytes]] = deque(maxlen=copies)
         self._has_copies = copies > 0
@@ -113,7 +138,7 @@ class _Sender:
             self._put(rtcp.of_sender(time.time_ns(), timestamp, self._count, self._octets, leaves))
 
     def _put(self, octets: bytes) -> None:
-        with _lost():
+        with self.told.outlived():
             self._out.send(octets)
 
     def send(self, timestamp: int, frame: bytes) -> None:
@@ -132,7 +157,7 @@ class _Sender:
         if not select.select((self._out,), (), (), seconds)[0]:
             return
         came = b""
-        with _lost():
+        with self.told.outlived():
             came = self._out.recv(65_535)
         for sequence in rtp.asked_for(came):
             back = self._count - 1 - sequence & 0xFFFF
@@ -161,7 +186,7 @@ def send(place: pacing.Place, copies: str, nack: str, clock: str) -> None:
         if nack == "1":
             sender.linger()
         sender.report(len(frames) * ticks, leaves=True)
-    pace.tell()
+    pace.tell(sender.told.errors)
 
 
 def _keep_whole(out: socket.socket) -> None:

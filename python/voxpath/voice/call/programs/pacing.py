@@ -2,11 +2,11 @@
 
 Who speaks reads from its input a line with the ticks and nanoseconds of a frame, then a frame a line, in
 hexadecimal; an empty one is not sent. In the end it tells as JSON `captured` and `sent`, the times of each
-frame, and `late`, how many were sent too late; without a connection nothing is sent, and `sent` is below
-zero. Who listens says `ready` in a line as soon as it can hear, and in the end as JSON of each frame where it
-belongs, when all of it was there, and what it was. It listens until it has heard all or its input ends, for
-only who started it knows that nothing more will come. Times are of CLOCK_MONOTONIC in nanoseconds, which
-hosts on one machine share.
+frame, `late`, how many were sent too late, and `errors`, how often the socket told of a lost packet, by the
+errors' names; without a connection nothing is sent, and `sent` is below zero. Who listens says `ready` in a
+line as soon as it can hear, and in the end as JSON of each frame where it belongs, when all of it was there,
+and what it was. It listens until it has heard all or its input ends, for only who started it knows that
+nothing more will come. Times are of CLOCK_MONOTONIC in nanoseconds, which hosts on one machine share.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 LEAD_S = 1.5
 """From its start to the first frame."""
@@ -84,17 +84,22 @@ class Pace:
     def _due(self, number: int) -> int:
         return self._begin + number * self._frame_ns
 
-    def tell(self) -> None:
-        """Tells of all frames."""
+    def tell(self, errors: Mapping[str, int] | None = None) -> None:
+        """Tells of all frames.
+
+        Args:
+            errors: How often the socket told of a lost packet, by the errors' names; none on a connection.
+        """
         captured = [self._due(number) for number in range(len(self._times))]
         late = sum(sent - due > LATE_S * 1e9 for sent, due in zip(self._times, captured, strict=True))
-        sys.stdout.write(json.dumps({"captured": captured, "sent": self._times, "late": late}))
+        told = {"captured": captured, "sent": self._times, "late": late, "errors": dict(errors or {})}
+        sys.stdout.write(json.dumps(told))
 
 
 def tell_unsent(count: int, frame_ns: int) -> None:
     """Tells of frames that were not sent, since there was no connection."""
     captured = [number * frame_ns for number in range(count)]
-    sys.stdout.write(json.dumps({"captured": captured, "sent": [NEVER] * count, "late": 0}))
+    sys.stdout.write(json.dumps({"captured": captured, "sent": [NEVER] * count, "late": 0, "errors": {}}))
 
 
 class Patience:

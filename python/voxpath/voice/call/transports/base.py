@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -90,11 +90,13 @@ class Arrivals:
         captured: When it was encoded.
         sent: When it left its application.
         complete: When all of it was at the listener's jitter buffer.
+        errors: Over the kernel, how often the sender's socket told of a lost packet, by the errors' names.
     """
 
     captured: NDArray[np.int64]
     sent: NDArray[np.int64]
     complete: NDArray[np.int64]
+    errors: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def nothing(cls, way: Way) -> Arrivals:
