@@ -22,6 +22,8 @@ from voxpath.webrtc import devices
 
 sys.path.append(str(ROOT / "benches" / "webrtc"))
 
+import run as judge
+from cases import CASES, MIN_AUDIO_KBPS, MIN_VIDEO_KBPS
 from frames import Frames, frames
 
 BEGAN_NS = 1_700_000_000_000_000_000
@@ -119,8 +121,48 @@ def test_packets_of_a_call_become_frames_and_their_share_of_the_target():
     # The other end has asked for a key frame.
     asked = {**series, "keys": ([1.0, 1.26, 1.4], [0, 1, 2])}
     assert frames(sent, asked).ratios(30, 0, 10) == [0.5, 0]
+    # Of the three packets of the first two frames, two left in one go; 10 ms are the pacer's.
+    assert found.apart_us is None
+    burst = [(1 + at * 1e-6, rtp(96, start, 100)) for at in (0, 60, 140, 11_000)]
+    assert frames(burst, series).apart_us == pytest.approx([65, 70, 75])
+    assert again.apart_us is None
     with pytest.raises(ValueError, match="no packet of video"):
         frames(sent[:2], series)
+
+
+def test_the_least_that_audio_has_is_that_of_the_recorded_calls():
+    estimates = [min(call["frames"]["series"]["estimate"][1]) for call in judge.with_frames("tcp")]
+    assert estimates
+    assert {round(1000 * (MIN_VIDEO_KBPS + MIN_AUDIO_KBPS))} == set(estimates)
+
+
+def test_an_encoder_that_is_held_out_has_not_seen_what_it_is_compared_with(monkeypatch, tmp_path: Path):
+    calls = [
+        {"case": name, "run": number, "problem": None, "frames": {}} for name in CASES for number in range(3)
+    ]
+    asked: list[tuple[list[tuple[str, int]], range]] = []
+
+    def simulated(_name: str, encoder: list[tuple[str, int]], numbers: range, _out: Path) -> list:
+        asked.append((encoder, numbers))
+        return []
+
+    monkeypatch.setattr(judge, "recorded", lambda: calls)
+    monkeypatch.setattr(judge, "ratios", lambda some: [(call["case"], call["run"]) for call in some])
+    monkeypatch.setattr(judge, "simulated_with", simulated)
+    judge.held_out("500", "call", tmp_path)
+    assert [encoder for encoder, _ in asked] == [
+        [("500", number) for number in range(3) if number != held] for held in range(3)
+    ]
+    assert sorted(number for _, numbers in asked for number in numbers) == list(range(judge.SIMULATED))
+    asked.clear()
+    for name in CASES:
+        judge.held_out(name, "network", tmp_path)
+        encoder, numbers = asked.pop()
+        assert {case for case, _ in encoder} == CASES.keys() - {name}
+        assert numbers == range(judge.SIMULATED)
+    # Over the steps the frames are those of another network anyway.
+    judge.held_out("steps", "call", tmp_path)
+    assert [{case for case, _ in encoder} for encoder, _ in asked] == [{"2000"}]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,10 @@ MIN_VIDEO_KBPS = 30
 """`kDefaultMinVideoBitrateBps`."""
 
 MIN_AUDIO_KBPS = AUDIO_KBPS + 56 * 8 * 50 / 1000
-"""With the headers of 50 packets a second as Chromium counts them: the smallest estimate of its calls is 84.4 kbit/s."""
+"""What libwebrtc allocates to audio at least: its bitrate and the overhead of a packet over the longest frame, which is 20 ms
+(`AudioSendStream::GetMinMaxBitrateConstraints`). The 56 octets depend on header extensions and SRTP's tag; they are what
+the record's smallest estimate has above `MIN_VIDEO_KBPS` and `AUDIO_KBPS` (tests/test_webrtc.py).
+"""
 
 STARTS_S = 3
 """About when Chromium has started and the call begins; the simulated one does so at this time."""

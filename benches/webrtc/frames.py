@@ -27,6 +27,9 @@ _TAG = 10
 _BETWEEN_SAMPLES = 0.5
 """Seconds, of `getStats`: a quarter of one, and what a busy browser takes."""
 
+_IN_ONE_GO = 0.001
+"""Seconds: libwebrtc's pacer plans no send closer to another one than this (`kMinSleepTime`)."""
+
 _SIGNALS = {"video_target_bps": "target", "target_bps": "estimate", "video_key_frames": "keys"}
 """Series of `getStats` that are kept, and their names in the record."""
 
@@ -44,21 +47,25 @@ class Frames:
         ticks: By RTP's clock, from each frame to the one before; zero of the first.
         sizes: Octets, with payload descriptors.
         series: What `getStats` told as it changed: times in seconds of the run, and values.
+        apart_us: From one packet of a frame to the next where both left in one go, in microseconds: the quartiles.
+            Calls that were recorded before this was measured have none.
     """
 
     first_s: float
     ticks: Sequence[int]
     sizes: Sequence[int]
     series: Mapping[str, Series]
+    apart_us: Sequence[float] | None = None
 
     def told(self) -> dict[str, Any]:
         """For the record."""
-        return {"first_s": self.first_s, "ticks": self.ticks, "bytes": self.sizes, "series": self.series}
+        told = {"first_s": self.first_s, "ticks": self.ticks, "bytes": self.sizes, "series": self.series}
+        return told | {"apart_us": self.apart_us}
 
     @classmethod
     def recorded(cls, told: dict[str, Any]) -> "Frames":
         """From the record."""
-        return cls(told["first_s"], told["ticks"], told["bytes"], told["series"])
+        return cls(told["first_s"], told["ticks"], told["bytes"], told["series"], told.get("apart_us"))
 
     def times(self) -> np.ndarray:
         """About when each was captured, in seconds of the run."""
@@ -124,7 +131,17 @@ def frames(datagrams: Iterable[tuple[float, bytes]], series: Mapping[str, Series
         sizes[ticks] = sizes.get(ticks, 0) + octets
     at = sorted(sizes)
     steps = [later - earlier for earlier, later in pairwise(at)]
-    return Frames(round(began, 3), [0, *steps], [sizes[ticks] for ticks in at], series)
+    return Frames(round(began, 3), [0, *steps], [sizes[ticks] for ticks in at], series, _apart(packets))
+
+
+def _apart(packets: Sequence[tuple[float, int, int]]) -> list[float] | None:
+    """From one packet of a frame to the next, of those that did not wait for the pacer."""
+    gaps = [
+        (later - earlier) * 1e6
+        for (earlier, frame, _), (later, same, _) in pairwise(packets)
+        if frame == same and later - earlier < _IN_ONE_GO
+    ]
+    return [round(float(quartile), 1) for quartile in np.percentile(gaps, (25, 50, 75))] if gaps else None
 
 
 def _series(folder: Path, end: str) -> Iterable[tuple[str, Series]]:

@@ -63,6 +63,16 @@ BARS = {
 }
 """What is compared, and by which factor the means may differ at most."""
 
+HELD_OUT = {"call": "without the call", "network": "without the network"}
+"""What our encoder has not seen of what it is compared with."""
+
+_APART = """
+## With frames of other calls
+Above, our encoder varies as that of the calls beside which it is put; over the steps, as that of other ones. So these figures judge the rate control with
+its encoder given. Here the encoder has not seen what it is compared with: each of the recorded calls is held out in turn, and
+our calls have the frames of the other calls in that network; or the whole network is, and they have those of the other four. Ours by theirs:
+"""
+
 _HEAD = """# Our `libwebrtc` beside a call of two browsers
 
 Written by `make webrtc`; do not edit. Two Chromium browsers call each other on real hosts, and our call with `control = "libwebrtc"` is
@@ -97,6 +107,10 @@ def main() -> int:
         return 0
     theirs = {name: [call for call in recorded() if call["case"] == name] for name in names}
     ours = {name: [told_of(run) for run in simulated(name, options.out)] for name in names}
+    apart = {
+        held: {name: [told_of(run) for run in held_out(name, held, options.out)] for name in names}
+        for held in HELD_OUT
+    }
     head = _HEAD.format(
         machine="; ".join(dict.fromkeys(call["machine"] for calls in theirs.values() for call in calls)),
         browser="; ".join(dict.fromkeys(call["browser"] for calls in theirs.values() for call in calls)),
@@ -109,7 +123,7 @@ def main() -> int:
         most=MAX_KBPS,
         simulated=SIMULATED,
     )
-    text = head + "\n".join(lines(names, theirs, ours)) + "\n"
+    text = head + "\n".join((*lines(names, theirs, ours), *apart_lines(names, theirs, ours, apart))) + "\n"
     if options.only:
         sys.stdout.write(text)
         return 0
@@ -153,27 +167,63 @@ def keep(call: Mapping[str, Any]) -> None:
     new.replace(RECORD)
 
 
-def ratios(name: str) -> list[float]:
-    """What the encoder of the recorded calls made of its target, frame by frame, one call after the other.
+def with_frames(name: str) -> list[dict[str, Any]]:
+    """The recorded calls of a network that count and have their frames."""
+    return [
+        call for call in recorded() if call["case"] == name and call["problem"] is None and "frames" in call
+    ]
+
+
+def ratios(calls: Sequence[Mapping[str, Any]]) -> list[float]:
+    """What the encoder of recorded calls made of its target, frame by frame, one call after the other.
 
     Raises:
-        SystemExit: No call that counts has its frames in the record.
+        SystemExit: There are none.
     """
-    case = CASES[CASES[name].frames_of or name]
-    calls = [call for call in recorded() if CASES[call["case"]] == case and call["problem"] is None]
-    of_calls = [Frames.recorded(call["frames"]) for call in calls if "frames" in call]
-    if not of_calls:
-        raise SystemExit(f"{RECORD.name} has no frames of a call over {case.title}: run `make webrtc-record`")
-    return [ratio for frames in of_calls for ratio in frames.ratios(FPS, case.since, case.end - END)]
+    if not calls:
+        raise SystemExit(f"{RECORD.name} has no frames of such a call: run `make webrtc-record`")
+    made: list[float] = []
+    for call in calls:
+        case = CASES[call["case"]]
+        made += Frames.recorded(call["frames"]).ratios(FPS, case.since, case.end - END)
+    return made
 
 
 def simulated(name: str, out: Path) -> list[Measured]:
-    """Our calls in a case."""
+    """Our calls in a case, with the frames of the recorded calls in the same network."""
+    return simulated_with(name, ratios(with_frames(CASES[name].frames_of or name)), range(SIMULATED), out)
+
+
+def held_out(name: str, what: str, out: Path) -> list[Measured]:
+    """Our calls in a case, with frames of other recorded calls; as many as in `simulated`.
+
+    Args:
+        name: The case.
+        what: A key of `HELD_OUT`. Each call of the network in turn, or the network.
+        out: Where runs are.
+    """
+    if what == "network":
+        others = [call for other in CASES if other != name for call in with_frames(other)]
+        return simulated_with(name, ratios(others), range(SIMULATED), out)
+    if CASES[name].frames_of is not None:
+        return simulated(name, out)
+    calls = with_frames(name)
+    return [
+        run
+        for place in range(len(calls))
+        for run in simulated_with(
+            name, ratios(calls[:place] + calls[place + 1 :]), range(place, SIMULATED, len(calls)), out
+        )
+    ]
+
+
+def simulated_with(name: str, encoder: Sequence[float], numbers: range, out: Path) -> list[Measured]:
+    """Our calls in a case, with an encoder's ratios; by their replications."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / ENCODER).write_text("".join(f"{one}\n" for one in ratios(name)), encoding="utf-8")
+        (Path(folder) / ENCODER).write_text("".join(f"{one}\n" for one in encoder), encoding="utf-8")
         document = scenario(name, browsers=False, folder=Path(folder))
     backend = SimBackend(out, Workers(2), observation(document, ("rtc", "packets"), ()))
-    backend.answer([Question(document, range(SIMULATED))])
+    backend.answer([Question(document, numbers)])
     return [measured(name, outcome.folder) for outcome in backend.outcomes[0]]
 
 
@@ -209,20 +259,16 @@ def lines(
 ) -> Iterator[str]:
     """The page."""
     rows, met, judged = [], 0, 0
-    for name in names:
-        counted = [run for run in theirs[name] if run["problem"] is None]
-        for key, (title, bar) in BARS.items():
-            values = [[run[key] for run in runs] for runs in (counted, ours[name])]
-            if not all(values) or any(value is None for side in values for value in side):
-                continue
-            there, here = (summarise(side) for side in values)
-            ratio = here.mean / there.mean if there.mean else float("inf")
-            verdict = ""
-            if bar is not None:
-                holds = 1 / bar <= ratio <= bar
-                verdict = "holds" if holds else f"**not within {bar:g}**"
-                met, judged = met + holds, judged + 1
-            rows.append([CASES[name].title, title, told(there), told(here), f"{ratio:.2f}", verdict])
+    for name, key, there, here in compared(names, theirs, ours):
+        title, bar = BARS[key]
+        verdict = ""
+        if bar is not None:
+            holds = within(there, here, bar)
+            verdict = "holds" if holds else f"**not within {bar:g}**"
+            met, judged = met + holds, judged + 1
+        rows.append(
+            [CASES[name].title, title, told(there), told(here), f"{here.mean / there.mean:.2f}", verdict]
+        )
     yield f"{met} of {judged} figures are within their bars."
     yield ""
     yield from table_lines(("network", "", "browsers", "ours", "ours by theirs", ""), rows)
@@ -239,6 +285,53 @@ def lines(
             for run in theirs[name]
         ],
     )
+
+
+def compared(
+    names: Sequence[str],
+    theirs: Mapping[str, Sequence[dict[str, Any]]],
+    ours: Mapping[str, Sequence[dict[str, Any]]],
+) -> Iterator[tuple[str, str, Summary, Summary]]:
+    """The network and the key of each figure that both have, with theirs and ours."""
+    for name in names:
+        counted = [run for run in theirs[name] if run["problem"] is None]
+        for key in BARS:
+            values = [[run[key] for run in runs] for runs in (counted, ours[name])]
+            if all(values) and not any(value is None for side in values for value in side):
+                there, here = (summarise(side) for side in values)
+                yield name, key, there, here
+
+
+def within(there: Summary, here: Summary, bar: float) -> bool:
+    """Whether means differ by no more than a factor."""
+    return there.mean / bar <= here.mean <= bar * there.mean
+
+
+def apart_lines(
+    names: Sequence[str],
+    theirs: Mapping[str, Sequence[dict[str, Any]]],
+    ours: Mapping[str, Sequence[dict[str, Any]]],
+    apart: Mapping[str, Mapping[str, Sequence[dict[str, Any]]]],
+) -> Iterator[str]:
+    """What changes where our encoder has not seen what it is compared with."""
+    yield from _APART.splitlines()
+    ways = {"its own frames": ours} | {HELD_OUT[held]: runs for held, runs in apart.items()}
+    met = dict.fromkeys(ways, 0)
+    judged, rows = 0, []
+    for figures in zip(*(compared(names, theirs, runs) for runs in ways.values()), strict=True):
+        name, key, *_ = figures[0]
+        title, bar = BARS[key]
+        judged += bar is not None
+        row = [CASES[name].title, title]
+        for way, (_, _, there, here) in zip(ways, figures, strict=True):
+            holds = bar is None or within(there, here, bar)
+            met[way] += holds and bar is not None
+            ratio = f"{here.mean / there.mean:.2f}"
+            row.append(ratio if holds else f"**{ratio}**")
+        rows.append(row)
+    rows.append(["", f"within their bars, of {judged}", *(str(met[way]) for way in ways)])
+    yield ""
+    yield from table_lines(("network", "", *ways), rows)
 
 
 def told(summary: Summary) -> str:

@@ -2,7 +2,10 @@
 
 use voxpath_units::{Span, Time};
 
-/// From one packet of a burst to the next, as measured in Chromium's calls.
+/// From one packet of a burst to the next.
+///
+/// libwebrtc has no such constant: its pacer sends what is due in one loop, and this is the time that a packet takes to be encrypted and
+/// written there. It was read off captures of Chromium's calls; `make webrtc-record` keeps its quartiles with each call (`apart_us`).
 const APART: Span = Span::from_micros(70);
 /// The resolution of `SentPacket::send_time_ms`.
 const SEND_TIME: u64 = 1_000_000;
