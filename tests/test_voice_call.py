@@ -23,7 +23,7 @@ from browser import browse
 from voxpath import _engine
 from voxpath.voice.call import buffer as jitter
 from voxpath.voice.call import call, delay, emodel, page, verdict
-from voxpath.voice.call.activity import FRAME_S, RATE_HZ
+from voxpath.voice.call.activity import FRAME_S, RATE_HZ, steady_db
 from voxpath.voice.call.codecs import CODECS, concealment, g711
 from voxpath.voice.call.codecs.base import Encoded, Impairment, Wish
 from voxpath.voice.call.codecs.pcm import Pcm
@@ -693,6 +693,40 @@ def test_an_hour_of_speech_is_judged_by_sections(tmp_path: Path):
     assert told.scores["emodel"].value is not None
     for name in ("words", "formants"):
         assert told.scores[name] == Score.none("the recording is longer than 60 s")
+
+
+def test_a_recording_of_many_short_utterances_is_judged(tmp_path: Path):
+    """P.862's code has room for 50 of them, and ends the process where there are more."""
+    voice = read(None)
+    rate = voice.rate_hz
+    word = round(0.22 * rate)
+    powers = np.convolve(voice.values.astype(float) ** 2, np.ones(word), "valid")
+    loudest = int(np.argmax(powers))
+    cycle = np.concatenate((voice.values[loudest : loudest + word], np.zeros(word, np.int16)))
+    path = save(tmp_path / "words.wav", np.resize(cycle, round(29.5 * rate)), rate)
+    made = call(PERFECT, (path,), out=tmp_path)
+    told = verdict.judged(made, made.talks[0], ("emodel", "pesq"))
+    assert len(told.sections_s) == 2
+    assert told.scores["pesq"].value > 3
+    assert told.scores["emodel"].value > 3
+
+
+def test_an_offset_does_not_make_speech_a_noise():
+    voice = read(None).at(RATE_HZ)
+    assert steady_db(tone(RATE_HZ, 10)) is not None
+    for offset in (0, 2_000, 8_000):
+        assert steady_db((voice // 2 + offset).astype(np.int16)) is None
+
+
+def test_frames_that_came_late_count_as_late_though_their_copies_were_played(tmp_path: Path):
+    made = call(BAD, buffer="20 ms", out=tmp_path)
+    (talk,) = made.talks
+    frames = page.talk_told(talk, verdict.judged(made, talk, ()))["frames"]
+    due = talk.arrivals.captured + talk.heard.wait
+    came = talk.arrivals.complete != NEVER
+    assert frames["late"] == int((came & (talk.arrivals.complete > due)).sum())
+    assert frames["recovered"] > 0 < frames["never_came"]
+    assert frames["never_came"] + frames["late"] - frames["recovered"] == frames["concealed"]
 
 
 def test_sections_are_judged_where_there_is_speech(tmp_path: Path):

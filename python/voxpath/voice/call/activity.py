@@ -60,7 +60,8 @@ def steady_db(values: NDArray[np.int16]) -> float | None:
     Args:
         values: Samples at `RATE_HZ`.
     """
-    powers = np.mean(_frames(values).astype(np.float64) ** 2, axis=1)
+    # About each frame's own mean: an offset is no sound.
+    powers = np.var(_frames(values).astype(np.float64), axis=1)
     levels = 10 * np.log10(np.maximum(powers, 1e-2))
     sounds = levels[levels > levels.max(initial=0.0) - _RANGE_DB]
     if len(sounds) * FRAME_S < _LEAST_S:

@@ -56,7 +56,7 @@ def numbers(talk: Talk, verdict: Verdict) -> Table:
     """What a terminal and the page show of a direction."""
     heard, sent = talk.heard, int(talk.sent.sum())
     missing = heard.count(*MISSING)
-    network = _never_came(talk)
+    network, late = _never_came(talk), _late(talk)
     delay = verdict.delay
 
     def share(count: int) -> str:
@@ -76,7 +76,7 @@ def numbers(talk: Talk, verdict: Verdict) -> Table:
         ]
     rows += [
         ["never came", share(network), "; ".join([f"{network} of {sent} frames", *_errors(talk)])],
-        ["came too late", share(heard.count(Fate.LATE)), f"{heard.count(Fate.LATE)} frames"],
+        ["came too late", share(late), f"{late} frames"],
         [
             "concealed",
             share(missing),
@@ -112,7 +112,7 @@ def talk_told(talk: Talk, verdict: Verdict) -> dict[str, Any]:
             "sent": int(talk.sent.sum()),
             "never_came": _never_came(talk),
             "errors": dict(talk.arrivals.errors),
-            "late": heard.count(Fate.LATE),
+            "late": _late(talk),
             "recovered": heard.count(Fate.RECOVERED),
             "concealed": heard.count(*MISSING),
             "unsent": heard.count(Fate.UNSENT),
@@ -125,6 +125,12 @@ def talk_told(talk: Talk, verdict: Verdict) -> dict[str, Any]:
 
 def _never_came(talk: Talk) -> int:
     return int((talk.sent & (talk.arrivals.complete == NEVER)).sum())
+
+
+def _late(talk: Talk) -> int:
+    """Frames that came after they were due, those among them whose copy had been played, too."""
+    came = talk.arrivals.complete != NEVER
+    return int((came & np.isin(talk.heard.fates, (Fate.LATE, Fate.RECOVERED))).sum())
 
 
 def _errors(talk: Talk) -> list[str]:

@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from voxpath.voice.call.codecs.base import Codec
     from voxpath.voice.call.talk import Talk
 
+WHOLE_S = 19.0
+"""What lasts longer is judged by its sections. P.862's code has room for 50 utterances, and writes beyond it
+where there are more: one and the silence behind it take 0.4 s at least (`MINUTTLENGTH` and `JOINTIME`)."""
 SECTION_S = 15.0
 MOST_SECTIONS = 4
-"""Recordings longer than two sections are judged by at most so many, evenly spread over those with speech:
-models of listeners are made for some seconds, and take longer for an hour than the call."""
+"""A long recording is judged by at most so many, evenly spread over those with speech: models of listeners
+are made for some seconds, and take longer for an hour than the call."""
 
 LEAST_S = 8.0
 """Of speech, for which the models of listeners are made (ITU-T P.862.3, section 7)."""
@@ -128,7 +131,7 @@ class Evidence:
         """Where sections with speech begin: each where speech does, after the end of the one before."""
         said = self.talk.said.duration_s
         lasts = max(said, len(self.talk.heard.values) / self.talk.encoded.rate_hz)
-        if lasts <= 2 * SECTION_S:
+        if lasts <= WHOLE_S:
             return None
         found, length = self._activity, round(SECTION_S / activity.FRAME_S)
         last = max(0, len(found) - length)

@@ -26,7 +26,7 @@ class Pesq:
     title: ClassVar[str] = "PESQ, MOS-LQO"
     standard: ClassVar[str] = "ITU-T P.862.2 (wideband), of 8 kHz P.862.1"
     valid: ClassVar[str] = (
-        "8 to 30 s of speech; not made for delay that changes while somebody speaks, nor for the concealment "
+        "8 to 20 s of speech; not made for delay that changes while somebody speaks, nor for the concealment "
         "of today's codecs; hears no delay"
     )
     scale: ClassVar[str] = "1.0 to 4.6"
