@@ -48,16 +48,6 @@ impl ForeignOptions {
         })
     }
 
-    /// How many octets they are.
-    pub(super) const fn len(&self) -> u8 {
-        self.len
-    }
-
-    /// Their octets, zeros behind them.
-    pub(super) const fn octets(&self) -> &[u8; Self::ROOM] {
-        &self.bytes
-    }
-
     /// Their octets.
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]

@@ -244,7 +244,13 @@ impl TcpOptions {
 
     /// Appends an option of Multipath TCP; `false`, and nothing is changed, if it does not fit beside the others.
     pub fn push_mptcp(&mut self, option: &MptcpOption) -> bool {
-        self.push_made(&option.emit())
+        if let MptcpOption::Dss(dss) = option
+            && let Some(put) = self.push_only_words(dss.len())
+        {
+            dss.write(put);
+            return true;
+        }
+        self.push_foreign(option.emit().as_slice())
     }
 }
 
@@ -292,7 +298,7 @@ impl MptcpOption {
         match self {
             Self::Capable(capable) => capable.write(&mut writer),
             Self::Join(join) => join.write(&mut writer),
-            Self::Dss(dss) => dss.write(&mut writer),
+            Self::Dss(dss) => return dss.emit(),
             Self::AddAddr(add) => add.write(&mut writer),
             Self::RemoveAddr(ids) => {
                 writer.subtype(subtype::REMOVE_ADDR, 0);
@@ -405,6 +411,7 @@ mod dss {
 }
 
 impl Dss {
+    #[inline(always)]
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let flags = reader.u8()?;
         let has = |flag| flags & flag != 0;
@@ -423,30 +430,61 @@ impl Dss {
         Some(read)
     }
 
-    fn write(&self, writer: &mut Writer) {
-        let bit = |set: bool, flag| if set { flag } else { 0 };
-        let is_long = |number: Option<DataNumber>| matches!(number, Some(DataNumber::Long(_)));
-        writer.subtype(subtype::DSS, 0);
-        writer.put(&[bit(self.data_fin, dss::DATA_FIN)
-            | bit(is_long(self.mapping.map(|mapping| mapping.dsn)), dss::LONG_DSN)
-            | bit(self.mapping.is_some(), dss::MAPPING)
-            | bit(is_long(self.ack), dss::LONG_ACK)
-            | bit(self.ack.is_some(), dss::ACK)]);
+    /// How many octets it has.
+    fn len(&self) -> u8 {
+        let number = |number| if matches!(number, DataNumber::Long(_)) { 8 } else { 4 };
+        let mapping =
+            |mapping: DataMapping| number(mapping.dsn) + if mapping.checksum.is_some() { 8 } else { 6 };
+        4 + self.ack.map_or(0, number) + self.mapping.map_or(0, mapping)
+    }
+
+    /// Hands it out word by word: each field is one, or two, and every segment has the option.
+    fn write(&self, mut put: impl FnMut(u32)) {
+        let mut flags = if self.data_fin { dss::DATA_FIN } else { 0 };
+        flags |= match self.ack {
+            Some(DataNumber::Long(_)) => dss::ACK | dss::LONG_ACK,
+            Some(DataNumber::Short(_)) => dss::ACK,
+            None => 0,
+        };
+        flags |= match self.mapping.map(|mapping| mapping.dsn) {
+            Some(DataNumber::Long(_)) => dss::MAPPING | dss::LONG_DSN,
+            Some(DataNumber::Short(_)) => dss::MAPPING,
+            None => 0,
+        };
+        put(u32::from_be_bytes([KIND, self.len(), subtype::DSS << 4, flags]));
         if let Some(ack) = self.ack {
-            writer.number(ack);
+            ack.write(&mut put);
         }
         if let Some(DataMapping { dsn, ssn, len, checksum }) = self.mapping {
-            writer.number(dsn);
-            writer.put(&ssn.to_be_bytes());
-            writer.put(&len.to_be_bytes());
-            writer.checksum(checksum);
+            dsn.write(&mut put);
+            put(ssn);
+            put(u32::from(len) << 16 | u32::from(checksum.unwrap_or(0)));
         }
+    }
+
+    fn emit(&self) -> ForeignOptions {
+        let (mut octets, mut at) = ([0; ForeignOptions::ROOM], 0);
+        self.write(|word| {
+            octets[at..at + 4].copy_from_slice(&word.to_be_bytes());
+            at += 4;
+        });
+        ForeignOptions::of(octets, self.len())
     }
 }
 
 impl DataNumber {
     fn read(long: bool, reader: &mut Reader<'_>) -> Option<Self> {
         if long { reader.u64().map(Self::Long) } else { reader.u32().map(Self::Short) }
+    }
+
+    fn write(self, put: &mut impl FnMut(u32)) {
+        match self {
+            Self::Short(number) => put(number),
+            Self::Long(number) => {
+                put((number >> 32) as u32);
+                put(number as u32);
+            }
+        }
     }
 
     /// The whole number, of which the wire may have the lower half: that one of those it can stand for that lies nearest to `near`.
@@ -549,13 +587,6 @@ impl Writer {
         self.put(&number.to_be_bytes());
     }
 
-    fn number(&mut self, number: DataNumber) {
-        match number {
-            DataNumber::Short(number) => self.put(&number.to_be_bytes()),
-            DataNumber::Long(number) => self.put(&number.to_be_bytes()),
-        }
-    }
-
     fn checksum(&mut self, checksum: Option<u16>) {
         if let Some(checksum) = checksum {
             self.put(&checksum.to_be_bytes());
@@ -579,6 +610,7 @@ const fn unsupported() -> WireError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::Timestamps;
     use alloc::vec::Vec;
     use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -619,6 +651,35 @@ mod tests {
         let syn_ack = Join::SynAck { backup: false, address_id, hmac: KEY_A, nonce };
         lies(MptcpOption::Join(syn_ack), &[&[30, 16, 0x10, 3], &A, &[10, 11, 12, 13]]);
         lies(MptcpOption::Join(Join::Ack { hmac: [7; 20] }), &[&[30, 24, 0x10, 0], &[7; 20]]);
+    }
+
+    #[test]
+    fn a_dss_lies_alike_by_words_and_by_octets() {
+        let mapping = |dsn, checksum| Some(DataMapping { dsn, ssn: 0x21, len: 0x0304, checksum });
+        let (short, long) = (DataNumber::Short(0x0a0b_0c0d), DataNumber::Long(KEY_A));
+        let timestamps = Some(Timestamps { value: 1, echo: 2 });
+        for (ack, mapping) in [
+            (None, None),
+            (Some(short), mapping(long, None)),
+            (Some(long), mapping(short, Some(0x0708))),
+            (Some(long), mapping(long, Some(0x0708))),
+        ] {
+            let dss = MptcpOption::Dss(Dss { data_fin: true, ack, mapping });
+            let octets = dss.emit();
+            let alone = TcpOptions::default();
+            for before in [alone, TcpOptions { timestamps, ..alone }, with(&[99, 3, 7])] {
+                let (mut by_words, mut by_octets) = (before, before);
+                assert_eq!(by_words.push_mptcp(&dss), by_octets.push_foreign(octets.as_slice()), "{dss:?}");
+                assert_eq!(by_words, by_octets);
+            }
+        }
+    }
+
+    /// Options with this one that is not of Multipath TCP.
+    fn with(other: &[u8]) -> TcpOptions {
+        let mut options = TcpOptions::default();
+        assert!(options.push_foreign(other));
+        options
     }
 
     #[test]

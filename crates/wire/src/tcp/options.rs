@@ -124,15 +124,6 @@ impl SackBlocks {
         }
     }
 
-    /// The same where nothing else is in the blocks. All words are written, those of zeros too: so the compiler knows how many.
-    fn set_foreign(&mut self, option: &ForeignOptions) {
-        (self.foreign, self.padded_foreign) = (option.len(), option.len().next_multiple_of(4));
-        let (words, _) = option.octets().as_chunks::<4>();
-        for (index, &word) in words.iter().enumerate() {
-            *self.word_mut(index) = u32::from_be_bytes(word);
-        }
-    }
-
     fn foreign(&self) -> ForeignOptions {
         if self.foreign == 0 {
             return ForeignOptions::EMPTY;
@@ -211,15 +202,22 @@ impl TcpOptions {
             && self.sack.push_foreign(option)
     }
 
-    /// As [`TcpOptions::push_foreign`], of an option that the crate itself has made: mostly it is the only one.
-    pub(super) fn push_made(&mut self, option: &ForeignOptions) -> bool {
-        let padded = u32::from(option.len().next_multiple_of(4));
+    /// As [`TcpOptions::push_foreign`], of an option of `len` octets that is then written word by word; none, and nothing is changed, if it is not the
+    /// only one, or if it does not fit.
+    #[inline]
+    pub(super) fn push_only_words(&mut self, len: u8) -> Option<impl FnMut(u32)> {
+        let padded = len.next_multiple_of(4);
         let is_alone = self.sack.len == 0 && self.sack.foreign == 0;
-        if !is_alone || self.own_len_before_sack() + padded > Self::MAX_WIRE_LEN {
-            return self.push_foreign(option.as_slice());
+        if !is_alone || self.own_len_before_sack() + u32::from(padded) > Self::MAX_WIRE_LEN {
+            return None;
         }
-        self.sack.set_foreign(option);
-        true
+        let sack = &mut self.sack;
+        (sack.foreign, sack.padded_foreign) = (len, padded);
+        let mut index = 0;
+        Some(move |word| {
+            *sack.word_mut(index) = word;
+            index += 1;
+        })
     }
 
     /// Appends all of these, or none; whether they fit.
