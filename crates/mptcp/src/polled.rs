@@ -3,8 +3,6 @@
 use core::ops::{Deref, DerefMut};
 use voxpath_tcp::Connection;
 use voxpath_units::Time;
-use voxpath_wire::Payload;
-use voxpath_wire::tcp::TcpHeader;
 
 /// The TCP connection of a subflow. Whatever happens to one subflow, all are polled: one to which nothing was done since it had nothing to
 /// send answers from memory.
@@ -25,15 +23,15 @@ impl Polled {
         Self { connection, rest: None }
     }
 
-    /// As [`Connection::poll_transmit`].
-    pub(crate) fn poll_transmit(&mut self, now: Time) -> Option<(TcpHeader, Payload)> {
-        if self.rest.is_some_and(|rest| rest.due.is_none_or(|due| now < due)) {
-            return None;
-        }
-        let segment = self.connection.poll_transmit(now);
-        let rests = segment.is_none() && self.connection.unsent() == 0 && !self.connection.is_closing();
+    /// Whether it has nothing to send, which is known without polling it.
+    pub(crate) fn rests(&self, now: Time) -> bool {
+        self.rest.is_some_and(|rest| rest.due.is_none_or(|due| now < due))
+    }
+
+    /// It was polled, and had nothing to send.
+    pub(crate) fn rest(&mut self) {
+        let rests = self.connection.unsent() == 0 && !self.connection.is_closing();
         self.rest = rests.then(|| Rest { due: self.connection.poll_timeout() });
-        segment
     }
 
     /// As [`Connection::poll_timeout`].

@@ -205,21 +205,23 @@ impl Multipath {
         }
     }
 
-    /// The next segment to send, and what its packet is addressed with.
-    pub(crate) fn transmit(&mut self, now: Time) -> Option<(SubflowId, Label, TcpHeader, Payload)> {
-        let connection = self.connection.as_mut()?;
-        let (id, header, payload) = connection.poll_transmit(now)?;
-        let ecn = if connection.is_ecn_capable(id) { Ecn::Ect0 } else { Ecn::NotEct };
-        let label = Label { ecn, ..self.labels[id] };
-        let counters = &mut self.counters[id];
-        counters.packets_sent += 1;
-        counters.data_bytes_sent += u64::from(payload.len());
-        Some((id, label, header, payload))
+    /// The next segment to send, and by which subflow.
+    pub(crate) fn transmit(&mut self, now: Time) -> Option<(SubflowId, TcpHeader, Payload)> {
+        self.connection.as_mut()?.poll_transmit(now)
     }
 
-    /// The last packet of a subflow had so many bytes.
-    pub(crate) fn note_sent(&mut self, id: SubflowId, len: u32) {
-        self.counters[id].ip_bytes_sent += u64::from(len);
+    /// What the packet of the segment that was given out last is addressed with.
+    pub(crate) fn label(&self, id: SubflowId) -> Label {
+        let is_ecn_capable = self.connection.as_ref().is_some_and(|it| it.is_ecn_capable(id));
+        Label { ecn: if is_ecn_capable { Ecn::Ect0 } else { Ecn::NotEct }, ..self.labels[id] }
+    }
+
+    /// The last packet of a subflow had so many bytes, so many of them data.
+    pub(crate) fn note_sent(&mut self, id: SubflowId, ip_bytes: u32, data_bytes: u32) {
+        let counters = &mut self.counters[id];
+        counters.packets_sent += 1;
+        counters.ip_bytes_sent += u64::from(ip_bytes);
+        counters.data_bytes_sent += u64::from(data_bytes);
     }
 
     /// The connection as a process sees it.

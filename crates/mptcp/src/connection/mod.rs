@@ -455,10 +455,13 @@ impl Connection {
     pub fn poll_transmit(&mut self, now: Time) -> Option<(SubflowId, TcpHeader, Payload)> {
         self.settle_what_was_done(now);
         while let Some(subflow) = self.subflows.get_mut(self.polled) {
-            if let Some((mut header, payload)) = subflow.tcp.poll_transmit(now) {
-                let id = self.polled;
-                self.add_options(id, &mut header, &payload);
-                return Some((id, header, payload));
+            if !subflow.tcp.rests(now) {
+                if let Some((header, payload)) = subflow.tcp.poll_transmit(now) {
+                    let mut segment = (self.polled, header, payload);
+                    self.add_options(segment.0, &mut segment.1, &segment.2);
+                    return Some(segment);
+                }
+                subflow.tcp.rest();
             }
             self.polled += 1;
         }

@@ -388,10 +388,11 @@ impl World {
                 }
             }
             Kind::Mptcp(multipath) => {
-                while let Some((subflow, label, header, payload)) = multipath.transmit(now) {
+                while let Some((subflow, header, payload)) = multipath.transmit(now) {
                     endpoint.counters.packets_sent += 1;
+                    let (label, data) = (multipath.label(subflow), payload.len());
                     let len = network.send(now, endpoint.node, &label, label.tcp(header), payload);
-                    multipath.note_sent(subflow, len);
+                    multipath.note_sent(subflow, len, data);
                 }
                 multipath.note_established(now);
             }
