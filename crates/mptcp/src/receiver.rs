@@ -107,17 +107,21 @@ impl DataReceiver {
     /// (__tcp_select_window()); but a subflow never draws back what it has announced itself, so little comes of that (tcp_select_window(),
     /// mptcp_set_rwin()).
     pub(crate) fn window(&self, subflow: impl FnOnce() -> Receiving) -> u32 {
+        self.common_window().unwrap_or_else(|| self.counted_window(subflow()))
+    }
+
+    // Apart, so that it is not begun where memory is not counted.
+    #[inline(never)]
+    fn counted_window(&self, subflow: Receiving) -> u32 {
         let ack = self.queue.data_ack();
-        let edge = match &self.memory {
-            None => self.edge(),
-            Some(_) => {
-                let subflow = subflow();
-                let window = self.select().min(subflow.limit.into()).max(subflow.announced.into());
-                (ack + window).max(self.advertised)
-            }
-        };
+        let window = self.select().min(subflow.limit.into()).max(subflow.announced.into());
         // At most 1 GiB, as the buffer.
-        (edge - ack) as u32
+        ((ack + window).max(self.advertised) - ack) as u32
+    }
+
+    /// The window that each subflow is to announce; none where memory is counted.
+    pub(crate) fn common_window(&self) -> Option<u32> {
+        self.memory.is_none().then(|| (self.edge() - self.queue.data_ack()) as u32)
     }
 
     /// The window beside all that is held; none where there is little left.
@@ -133,13 +137,22 @@ impl DataReceiver {
         self.advertised = self.advertised.max(self.queue.data_ack() + u64::from(window));
     }
 
-    /// Whether the other end has to hear of this window though nothing comes: it believes in half of what fits at most, and twice as much is
-    /// there, as Linux' tcp_cleanup_rbuf() asks.
+    /// Octets of the window that the other end knows of.
+    fn left(&self) -> u64 {
+        self.advertised.saturating_sub(self.queue.data_ack())
+    }
+
+    /// Whether the other end believes in half of what fits at most.
+    pub(crate) fn is_half_used(&self) -> bool {
+        2 * self.left() <= self.room(0)
+    }
+
+    /// Whether the other end, which believes in half of what fits at most, has to hear of this window though nothing comes: twice as much is there,
+    /// as Linux' tcp_cleanup_rbuf() asks.
     pub(crate) fn opens(&self, window: u32, mss: u64) -> bool {
-        let (left, room) = (self.advertised.saturating_sub(self.queue.data_ack()), u64::from(window));
-        let whole = self.room(0);
+        let (left, room) = (self.left(), u64::from(window));
         // Less than a segment would make for silly windows (RFC 9293 section 3.8.6.2.2).
-        2 * left <= whole && room >= 2 * left && room - left >= mss.min(whole / 2)
+        room >= 2 * left && room - left >= mss.min(self.room(0) / 2)
     }
 }
 
@@ -162,7 +175,7 @@ mod tests {
         let one = subflow(0, 0);
         let window_opens = |receiver: &DataReceiver| {
             let window = receiver.window(|| one);
-            (window, receiver.opens(window, 100))
+            (window, receiver.is_half_used() && receiver.opens(window, 100))
         };
         receiver.announced(receiver.window(|| one));
         assert_eq!(receiver.take(1, &Payload::pattern(0, 0, 800)), 800);

@@ -97,7 +97,7 @@ impl Connection {
         match *option {
             MptcpOption::Capable(capable) => self.hear_capable(id, received, capable),
             MptcpOption::Join(join) => self.hear_join(now, id, join),
-            MptcpOption::Dss(dss) => self.hear_dss(now, id, received, &dss),
+            MptcpOption::Dss(ref dss) => self.hear_dss(now, id, received, dss),
             MptcpOption::AddAddr(add) => self.hear_address(id, add),
             MptcpOption::RemoveAddr(ids) => self.hear_removal(&ids),
             MptcpOption::Prio { backup } => {

@@ -419,7 +419,10 @@ impl Connection {
     /// When [`Connection::handle_timeout`] is to be called; none if no timer runs.
     pub fn poll_timeout(&self) -> Option<Time> {
         let announces = self.paths.poll_announcement().filter(|_| self.announces().is_some());
-        let managed = Time::earliest([self.paths.poll_timeout(), self.oracle.next]);
+        let managed = match self.paths.is_settled() {
+            true => None,
+            false => Time::earliest([self.paths.poll_timeout(), self.oracle.next]),
+        };
         let managed = managed.filter(|_| self.manages_paths());
         let mut first = Time::earliest([self.retransmit, self.abandoned, announces, managed]);
         for subflow in &self.subflows {

@@ -31,7 +31,10 @@ impl Connection {
         candidates.clear();
         let weighs_memory = self.scheduler.weighs_memory();
         for id in 0..self.subflows.len() {
-            candidates.extend(self.candidate(id, weighs_memory));
+            let subflow = &self.subflows[id];
+            if subflow.is_ready() && !subflow.staleness.is_stale {
+                candidates.push(self.candidate(id, weighs_memory));
+            }
         }
         if self.scheduler.waits_until_stale() {
             self.measure_interval(now);
@@ -72,16 +75,13 @@ impl Connection {
             || (self.snd.una < self.snd.nxt && self.scheduler.duplicates())
     }
 
-    /// A subflow as schedulers see it; none if it cannot carry data.
-    fn candidate(&self, id: SubflowId, weighs_memory: bool) -> Option<Candidate> {
+    /// A subflow as schedulers see it, which can carry data.
+    fn candidate(&self, id: SubflowId, weighs_memory: bool) -> Candidate {
         let subflow = &self.subflows[id];
-        if !subflow.is_ready() || subflow.staleness.is_stale {
-            return None;
-        }
         let tcp = &subflow.tcp;
         let sending = tcp.sending();
         let queued = tcp.unacknowledged();
-        Some(Candidate {
+        Candidate {
             subflow: id,
             backup: subflow.is_backup(),
             srtt: sending.srtt,
@@ -97,7 +97,7 @@ impl Connection {
             silent: subflow.silent,
             doubted: subflow.was_bad || subflow.has_long_timeout,
             last_news: subflow.last_news,
-        })
+        }
     }
 
     /// The next chunk, and who carries how much of it.
@@ -309,15 +309,17 @@ impl Connection {
             return;
         }
         let (data_options, dss) = (self.data_len(), self.dss_len());
+        let (common, is_used) = (self.rcv.common_window(), self.rcv.is_half_used());
         for subflow in self.subflows.iter_mut().filter(|subflow| !subflow.is_over()) {
-            let window = self.rcv.window(|| subflow.tcp.receiving());
+            let window = common.unwrap_or_else(|| self.rcv.window(|| subflow.tcp.receiving()));
             let owner = voxpath_tcp::Owner { window, ack_options: ack_options(subflow, dss), data_options };
             if subflow.tcp.owner() != Some(&owner) {
                 subflow.tcp.set_owner(owner);
             }
-            let opens =
-                subflow.handshake == Handshake::Done && self.rcv.opens(window, subflow.tcp.segment_size());
-            if opens {
+            if is_used
+                && subflow.handshake == Handshake::Done
+                && self.rcv.opens(window, subflow.tcp.segment_size())
+            {
                 subflow.tcp.acknowledge_now();
             }
         }
