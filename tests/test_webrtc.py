@@ -20,11 +20,11 @@ from voxpath.results import browsers
 from voxpath.results.metrics import dictionary
 from voxpath.webrtc import devices
 
-sys.path.append(str(ROOT / "benches" / "webrtc"))
+sys.path += [str(ROOT / "benches"), str(ROOT / "benches" / "webrtc")]
 
-import run as judge
 from cases import CASES, MIN_AUDIO_KBPS, MIN_VIDEO_KBPS
 from frames import Frames, frames
+from webrtc import run as judge
 
 BEGAN_NS = 1_700_000_000_000_000_000
 
