@@ -20,7 +20,7 @@ from voxpath.studies.rfc8867.cases import CASES, Case, Flow, Variant, scenario
 from voxpath.studies.rfc8867.measures import Run
 from voxpath.studies.rfc8867.questions import CONTROLS, FULL, QUICK, cells
 
-sys.path += [str(ROOT / "benches" / "rmcat"), str(ROOT / "benches")]
+sys.path += [str(ROOT / "benches"), str(ROOT / "benches" / "rmcat")]
 
 GCC = {"kind": "gcc"}
 
@@ -170,7 +170,7 @@ def test_media_of_both_kinds_and_of_a_flow_that_resumes_are_added():
 
 
 def test_scenario_files_are_those_of_the_cases():
-    from run import scenario_text  # that of benches/rmcat
+    from rmcat.run import scenario_text
 
     for section, case in CASES.items():
         path = ROOT / "scenarios" / "rmcat" / f"{section}.toml"
