@@ -17,7 +17,7 @@ import pytest
 import voxpath as voxpath_package
 from conftest import SCENARIOS, SMALL, contents
 from test_damage import bits, flipped
-from voxpath.results import digests, packs
+from voxpath.results import digests, index, packs
 from voxpath.results.answers import Answers
 from voxpath.results.folders import locked
 from voxpath.results.frames import parquet
@@ -124,7 +124,7 @@ def test_few_runs_are_found_as_many_are(tmp_path: Path, monkeypatch: pytest.Monk
     pack(asked[:2])
     few = Packs(tmp_path)
     found = [few.find(task.identity.name) for task in asked]
-    monkeypatch.setattr(packs, "_FEW", 0)
+    monkeypatch.setattr(index, "_FEW", 0)
     many = Packs(tmp_path)
     assert [many.find(task.identity.name) for task in asked] == found
     assert found[0] == found[1]

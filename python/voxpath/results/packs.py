@@ -32,10 +32,7 @@ import json
 import math
 import re
 import secrets
-from array import array
-from bisect import bisect_left
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
@@ -45,6 +42,7 @@ from voxpath.canonical import canonical
 from voxpath.results import digests
 from voxpath.results.folders import Folders, locked
 from voxpath.results.frames import RUN, parquet
+from voxpath.results.index import Index
 from voxpath.results.problems import DamagedError, StoreError
 
 if TYPE_CHECKING:
@@ -302,7 +300,7 @@ class Packs:
         self.root = root
         self.directory = root / DIRECTORY
         self._folders = Folders(self.directory)
-        self._held: _Index | None = None
+        self._held: Index | None = None
         self._listed: list[str] = []
         self._sound: set[Path] = set()
         self._damaged: dict[Path, str] = {}
@@ -636,13 +634,13 @@ class Packs:
             raise StoreError(f"{self.root / name} is no run of {self.root}")
         return pack
 
-    def _index(self) -> _Index:
+    def _index(self) -> Index:
         if self._held is None:
             self._listed = self._folders.names()
             self._held = self._retried(self._indexed)
         return self._held
 
-    def _indexed(self) -> _Index:
+    def _indexed(self) -> Index:
         """The runs of all packs.
 
         Raises:
@@ -669,7 +667,7 @@ class Packs:
                 )
             packs.append(pack)
             names.append(_manifest(pack, "name").get_column("name"))
-        return _Index(packs, names, lost)
+        return Index(packs, names, lost)
 
     def _retried(self, read: Callable[[], _T]) -> _T:
         """Reads again what another process merged meanwhile."""
@@ -684,68 +682,6 @@ class Packs:
             return read()
         with locked(self.root, fcntl.LOCK_SH):
             return read()
-
-
-class _Index:
-    """Which runs there are; of a million it takes some fifty megabytes.
-
-    Attributes:
-        packs: Those that are what was written, as far as it was looked, the oldest first.
-        lost: Runs of other packs, as far as these can still be read.
-    """
-
-    def __init__(self, packs: Sequence[Path], names: Sequence[pl.Series], lost: Mapping[str, Path]) -> None:
-        """Of packs with these runs; of a run that is in several of them the last counts."""
-        self.packs = packs
-        self.lost = lost
-        self._unsorted = list(names)
-        self._asked = 0
-
-    def every(self) -> Iterator[str]:
-        """The names, in order."""
-        names, places = self._sorted
-        return (_name(names, place).decode() for place in range(len(places)))
-
-    def find(self, name: str) -> Path | None:
-        """The pack of a run."""
-        self._asked += 1
-        if self._unsorted and self._asked <= _FEW:
-            last = len(self._unsorted) - 1
-            found = (last - back for back, some in enumerate(reversed(self._unsorted)) if name in some)
-            return next((self.packs[place] for place in found), None)
-        names, places = self._sorted
-        wanted = name.encode()
-        place = bisect_left(range(len(places)), wanted, key=lambda place: _name(names, place))
-        if place == len(places) or _name(names, place) != wanted:
-            return None
-        return self.packs[places[place]]
-
-    @cached_property
-    def _sorted(self) -> tuple[bytes, array[int]]:
-        """The names side by side, and of each of them the pack."""
-        known = pl.concat(
-            [
-                pl.DataFrame({WHOSE: some}).with_columns(pl.lit(place, pl.UInt32).alias(_FROM))
-                for place, some in enumerate(self._unsorted)
-            ]
-            or [pl.DataFrame(schema={WHOSE: pl.String, _FROM: pl.UInt32})]
-        )
-        self._unsorted.clear()
-        known = known.unique(WHOSE, keep="last", maintain_order=True).sort(WHOSE)
-        places = array("I", known.get_column(_FROM).to_list())
-        joined: str = known.select(pl.col(WHOSE).str.join()).item()
-        return joined.encode(), places
-
-
-def _name(names: bytes, place: int) -> bytes:
-    return names[place * _LENGTH : (place + 1) * _LENGTH]
-
-
-_FEW = 32
-"""So many runs are looked for pack by pack; to sort the names takes longer."""
-
-_LENGTH = 32
-"""Of a run's name (`Identity.name`)."""
 
 
 def _intact(packs: Iterable[Path], only: Collection[str] | None = None) -> list[Path]:
