@@ -7,6 +7,8 @@ import fcntl
 import json
 import secrets
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -114,6 +116,28 @@ def test_reading_runs_of_a_store_reads_which_there_are_once_but_sees_what_is_new
     for task in (first, second):
         with pytest.raises(StoreError, match="flows"):
             table(task.folder, "elements")
+
+
+def test_threads_that_read_runs_of_a_store_do_not_share_what_they_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (task,) = tasks(SWEEP, tmp_path, 1)[:1]
+    pack([task])
+    looked: list[Packs] = []
+    look = Packs.look_again
+    monkeypatch.setattr(Packs, "look_again", lambda self: (looked.append(self), look(self))[1])
+    together = threading.Barrier(2)
+
+    def read_tables() -> list[str]:
+        together.wait()
+        found = tables_of(task.folder)
+        together.wait()
+        return found
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = (pool.submit(read_tables) for _ in range(2))
+        assert first.result() == second.result() == tables_of(task.folder)
+    assert len({id(one) for one in looked}) == 3
 
 
 def test_few_runs_are_found_as_many_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -81,18 +82,19 @@ def in_pack(folder: Path) -> Packs | None:
     """
     if folder.exists():
         return None
-    packs = _packs(folder.parent, Path.cwd())
+    packs = _packs(folder.parent, Path.cwd(), threading.get_ident())
     packs.look_again()
     return None if packs.find(folder.name) is None else packs
 
 
 @lru_cache(maxsize=4)
-def _packs(root: Path, _: Path) -> Packs:
-    """Those of a store: which runs it has is read once, though each reading of a run asks for it.
+def _packs(root: Path, _directory: Path, _thread: int) -> Packs:
+    """Those of a store. Each reading of a run asks for them, and which runs there are is read once.
 
     Args:
         root: The store's directory.
-        _: The current directory, from which it may be told.
+        _directory: From which it is told.
+        _thread: Who reads; what one thread has looked at, no other one changes.
     """
     return Packs(root)
 
