@@ -442,6 +442,7 @@ fn config(honest: bool, source: &mut Source<'_>) -> Config {
         frto: bit(13),
         ssthresh_from_cwnd: bit(14),
         pacing: bit(15),
+        window_from_duplicates: bit(17),
         delayed_ack: DelayedAck {
             max_delay: Span::from_millis(source.pick(&[200, 0, 40])),
             max_segments: source.pick(&[2, 1, 4]),

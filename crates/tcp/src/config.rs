@@ -81,6 +81,9 @@ pub struct Config {
     /// Take the window after a loss from cwnd, and at a timeout only once a window, as Linux does; else from FlightSize (RFC 5681
     /// equation (4)).
     pub ssthresh_from_cwnd: bool,
+    /// Take a smaller window from an acknowledgment that neither acknowledges nor brings anything (RFC 9293 section 3.10.7.4); else one
+    /// that grows or closes alone, as Linux does (tcp_may_update_window()).
+    pub window_from_duplicates: bool,
     /// Count the congestion window in whole segments, of which a small one takes as much as a full one, let it grow with the
     /// acknowledgment that ends a recovery already, and repeat segments as they were sent, as Linux does; else in octets.
     pub whole_segments: bool,
@@ -386,6 +389,7 @@ fn rfc() -> Config {
         slow_start_exit: SlowStartExit::Loss,
         cubic: CubicVariant::Rfc9438,
         ssthresh_from_cwnd: false,
+        window_from_duplicates: true,
         whole_segments: false,
         segmentation_offload: false,
         pacing: false,
@@ -457,6 +461,7 @@ fn linux() -> Config {
         cubic: CubicVariant::Linux,
         // cubictcp_recalc_ssthresh(), tcp_reno_ssthresh()
         ssthresh_from_cwnd: true,
+        window_from_duplicates: false,
         whole_segments: true,
         segmentation_offload: true,
         // TCP_DELACK_MIN, TCP_MAX_QUICKACKS
@@ -535,6 +540,7 @@ fn riverbed16() -> Config {
         slow_start_exit: SlowStartExit::Loss,
         cubic: CubicVariant::Rfc9438,
         ssthresh_from_cwnd: false,
+        window_from_duplicates: true,
         whole_segments: false,
         segmentation_offload: false,
         pacing: false,

@@ -165,6 +165,11 @@ class Stack(Socket):
     ssthresh_from_cwnd: bool | None = Field(
         None, description="Reduce from cwnd and once a window, as Linux does; else from FlightSize."
     )
+    window_from_duplicates: bool | None = Field(
+        None,
+        description="Take a smaller window from an acknowledgment that brings nothing else; Linux takes one "
+        "that grows or closes alone.",
+    )
     whole_segments: bool | None = Field(
         None,
         description="Count the congestion window in whole segments, of which a small one takes as much as a "

@@ -205,9 +205,11 @@ impl Sender {
 
     /// Takes the announced window from this segment unless it is an older one (RFC 9293 section 3.10.7.4, WL1 and WL2); whether
     /// that was so, and reopened a closed one. A segment that acknowledges something new never is older, though it may repeat old data and
-    /// so be below WL1 (Linux' tcp_may_update_window()): without its window SND.WND would count from the wrong octet.
+    /// so be below WL1: without its window SND.WND would count from the wrong octet (Linux' tcp_may_update_window()).
     pub(crate) fn update_window(&mut self, cx: &Shared, header: &TcpHeader, start: u64, ack: u64) -> bool {
-        let newer = ack > self.una || self.wl1 < start || (self.wl1 == start && self.wl2 <= ack);
+        let wnd = u64::from(announced(cx, header));
+        let ignored = !cx.config.window_from_duplicates && 0 < wnd && wnd < self.wnd;
+        let newer = ack > self.una || self.wl1 < start || (self.wl1 == start && self.wl2 <= ack && !ignored);
         if !newer {
             return false;
         }
@@ -217,10 +219,7 @@ impl Sender {
     }
 
     pub(crate) fn set_window(&mut self, cx: &Shared, header: &TcpHeader, start: u64, ack: u64) {
-        // The window of a SYN is never scaled (RFC 7323 section 2.2), nor is that of a SYN|ACK.
-        let shift = if header.flags.contains(TcpFlags::SYN) { 0 } else { cx.options.snd_shift };
-        // The shift is 14 at most.
-        let wnd = u32::from(header.window) << shift;
+        let wnd = announced(cx, header);
         self.wnd = u64::from(wnd);
         self.max_wnd = self.max_wnd.max(wnd);
         (self.wl1, self.wl2) = (start, ack);
@@ -436,4 +435,11 @@ impl Sender {
     pub(crate) fn stop_timers(&mut self) {
         self.timers = SendTimers::default();
     }
+}
+
+/// The window that a segment announces, in octets.
+fn announced(cx: &Shared, header: &TcpHeader) -> u32 {
+    // The window of a SYN is never scaled (RFC 7323 section 2.2), nor is that of a SYN|ACK. The shift is 14 at most.
+    let shift = if header.flags.contains(TcpFlags::SYN) { 0 } else { cx.options.snd_shift };
+    u32::from(header.window) << shift
 }

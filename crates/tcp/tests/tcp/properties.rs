@@ -46,6 +46,7 @@ prop_compose! {
             undo: bit(12),
             frto: bit(13),
             ssthresh_from_cwnd: bit(14),
+            window_from_duplicates: bit(16),
             delayed_ack: DelayedAck { max_delay: span_ms(max_delay), max_segments, adaptive: bit(15), quick: 16 },
             // A run of bad luck is no dead peer.
             syn_retries: 1000,
