@@ -28,6 +28,8 @@ name = "call"
 app = {{ kind = "call", duration = "10 s", control = {control}, video = {{}}, audio = {{}}, {more} }}
 """
 
+PAUSES_TWICE = 'pauses = [{ at = "1 s", length = "2 s" }, { at = "2 s", length = "1 s" }]'
+
 
 def run(voxpath: Any, where: Path, control: str, more: str = "", *options: str) -> Path:
     """The folder of a run of the call."""
@@ -315,6 +317,11 @@ def test_an_estimate_is_sent_as_it_was_made(voxpath, tmp_path: Path):
         ('{ kind = "call", video = { ratios = "nothing.txt" } }', "video", "no frame above 0"),
         ('{ kind = "call", video = {}, parity = "16 packets" }', "parity", "15"),
         ('{ kind = "call", video = {}, rate = { min = "2 Mbit/s" } }', "rate", "between min_bps and max_bps"),
+        (
+            '{ kind = "call", audio = {}, ' + PAUSES_TWICE + " }",
+            "pauses",
+            "begins when the one before it has ended, or later",
+        ),
     ],
 )
 def test_what_no_call_can_be_is_refused_at_its_place(app: str, where: str, why: str, voxpath, tmp_path: Path):
@@ -339,6 +346,22 @@ def test_one_way_and_other_media_back(voxpath, tmp_path: Path):
     assert (flow["status"], flow["bytes_wrong"]) == ("completed", 0)
     assert flow["server_video_frames"] is None
     assert flow["server_audio_frames"] > 0
+
+
+def test_a_call_can_pause(voxpath, tmp_path: Path):
+    folder = run(
+        voxpath, tmp_path, '"gcc"', 'pauses = [{ at = "3 s", length = "4 s" }], back = { audio = {} }'
+    )
+    seconds = pl.read_parquet(folder / "media_seconds.parquet").filter(pl.col("media_packets_sent") > 0)
+    sent = {end: set(of["second"]) for (end,), of in seconds.group_by("end")}
+    assert sent["server"] >= set(range(10))
+    # What was captured just before is sent in the fourth second.
+    assert {4, 5, 6} & sent["client"] == set()
+    assert {0, 1, 2, 7, 8, 9} <= sent["client"]
+    first = pl.read_parquet(folder / "frames.parquet").filter(
+        (pl.col("media") == "video") & (pl.col("captured_ns") > 5_000_000_000)
+    )
+    assert first["key"][0]
 
 
 def test_an_encoder_can_vary_as_a_recorded_one_did(voxpath, tmp_path: Path):

@@ -92,6 +92,7 @@ fn session(source: &mut Source<'_>) {
             ordered: source.bit(),
             retransmits: source.bit().then_some(1),
         }),
+        pauses: Vec::new(),
     };
     let seed = Seed::new(1, 0);
     let party = |end: u32| Party::draw(end, end, &mut seed.stream(&format!("party {end}")));

@@ -6,8 +6,10 @@ use crate::receive::Buffer;
 use crate::record::Media;
 use crate::repair::{parity, redundancy};
 use crate::source::{Audio, Video};
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use voxpath_net::element::Draw;
+use voxpath_units::Span;
 use voxpath_units::check::Check;
 
 /// What one end sends to the other.
@@ -34,6 +36,30 @@ pub struct Sends {
     pub circuit_breaker: bool,
     /// Messages beside its media.
     pub data: Option<DataChannel>,
+    /// When its camera and its microphone are off, one after another.
+    #[serde(default)]
+    pub pauses: Vec<Pause>,
+}
+
+/// Camera and microphone are off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pause {
+    /// From so long on after the end has begun to send.
+    pub at_ns: u64,
+    /// For so long.
+    pub length_ns: u64,
+}
+
+impl Pause {
+    /// One with which nothing is wrong, for property tests.
+    fn sample(draw: &mut dyn Draw) -> Self {
+        Self { at_ns: draw.below(3_000_000_000), length_ns: draw.below(3_000_000_000) }
+    }
+
+    const fn end_ns(self) -> u64 {
+        self.at_ns.saturating_add(self.length_ns)
+    }
 }
 
 /// What makes up for losses.
@@ -109,6 +135,23 @@ impl Sends {
         repair.at("redundant_frames").need(fits, format_args!("at most {MOST_REDUNDANT} earlier frames"));
         let fits = self.repair.parity_packets.is_none_or(|packets| (1..=parity::MOST).contains(&packets));
         repair.at("parity_packets").need(fits, format_args!("1 to {} packets", parity::MOST));
+        let mut begins = 0;
+        for (i, pause) in self.pauses.iter().enumerate() {
+            let mut pauses = check.at("pauses");
+            let mut check = pauses.at(i);
+            check.at("at_ns").span(pause.at_ns);
+            check
+                .at("at_ns")
+                .need(pause.at_ns >= begins, "begins when the one before it has ended, or later");
+            check.at("length_ns").span(pause.length_ns);
+            begins = pause.end_ns();
+        }
+    }
+
+    /// Whether camera and microphone are off so long after the end has begun to send.
+    pub(crate) fn is_paused(&self, after: Span) -> bool {
+        let ns = after.as_nanos();
+        self.pauses.iter().any(|pause| (pause.at_ns..pause.end_ns()).contains(&ns))
     }
 
     /// Whether frames of video have layers.
@@ -138,6 +181,7 @@ impl Sends {
             },
             circuit_breaker: draw.bit(),
             data: draw.bit().then(|| DataChannel::sample(draw)),
+            pauses: (draw.below(4) == 0).then(|| Pause::sample(draw)).into_iter().collect(),
         }
     }
 }

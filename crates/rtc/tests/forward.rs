@@ -57,6 +57,7 @@ fn sends(layered: bool, control: RateSettings, nack: bool) -> Sends {
         repair: Repair { nack, audio_nack: nack, redundant_frames: 1, ..Repair::default() },
         circuit_breaker: false,
         data: None,
+        pauses: Vec::new(),
     }
 }
 

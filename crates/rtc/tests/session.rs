@@ -8,7 +8,7 @@ use voxpath_rtc::rate::{Bounds, RateSettings};
 use voxpath_rtc::receive::Buffer;
 use voxpath_rtc::record::{Fate, Media, Record};
 use voxpath_rtc::session::{Config, Party, Protection, Session};
-use voxpath_rtc::settings::{Repair, Sends};
+use voxpath_rtc::settings::{Pause, Repair, Sends};
 use voxpath_rtc::source::audio::{Audio, Dtx};
 use voxpath_rtc::source::video::{Encoder, Video};
 use voxpath_units::{Prob, Span, Time};
@@ -44,6 +44,7 @@ fn sends() -> Sends {
         repair: Repair::default(),
         circuit_breaker: false,
         data: None,
+        pauses: Vec::new(),
     }
 }
 
@@ -351,6 +352,29 @@ fn a_breaker_stops_media_and_not_the_call() {
     let call = with(false);
     assert!(sent(&call, 0, 22) > 100 && sent(&call, 1, 22) > 100);
     assert_eq!((call.record(0).stopped, call.record(1).stopped), ([None; 2], [None; 2]));
+}
+
+/// Off from 4 to 24 s: nothing of the media is sent, no circuit breaker takes that for a failure, and what follows begins anew.
+#[test]
+fn a_call_that_pauses_sends_no_media_and_goes_on() {
+    for circuit_breaker in [false, true] {
+        let pauses = vec![Pause { at_ns: 4_000_000_000, length_ns: 20_000_000_000 }];
+        let call = run(&Sends { pauses, circuit_breaker, ..sends() }, GOOD, 30);
+        assert_eq!((call.record(0).ended, call.record(0).stopped), (None, [None; 2]));
+        for media in Media::ALL {
+            let (sent, complete) = call.count(media, Fate::Complete);
+            assert!(sent > 200 && complete >= sent - 3, "{media:?}: {complete} of {sent}");
+            let record = &call.record(0).sent[media.index()];
+            let packets = |second| record.seconds.get(second).map_or(0, |second| second.packets);
+            // What was captured just before is sent in the fifth second.
+            assert!((5..24).all(|second| packets(second) == 0), "{media:?}");
+            let begins = record.frames[0].captured;
+            let off = begins + Span::from_secs(4)..begins + Span::from_secs(24);
+            assert!(record.frames.iter().all(|frame| !off.contains(&frame.captured)), "{media:?}");
+            let first = record.frames.iter().find(|frame| frame.captured >= off.end).expect("a frame");
+            assert!(first.key && first.captured.since(off.end) < ms(40), "{media:?}: {first:?}");
+        }
+    }
 }
 
 /// With a round trip of 0.4 s and 20 % of losses TCP sends 1 / (0.4 s * sqrt(2 / 3 * 0.2)) = 6.8 packets a second.

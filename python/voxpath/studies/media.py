@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]
 
@@ -62,18 +58,16 @@ _SUMS = {
 }
 
 
-def media_of(seconds: pl.DataFrame, flows: Sequence[str], duration: int, end: str = "client") -> Media:
-    """What an end of some flows sends.
+def media_of(seconds: pl.DataFrame, flow: str, duration: int, end: str = "client") -> Media:
+    """What an end of a flow sends.
 
     Args:
         seconds: The table `media_seconds` of one run.
-        flows: Flows that are one after the other, such as one that pauses.
+        flow: Its name.
         duration: Of the run, in seconds.
         end: `client` or `server`.
     """
-    own = seconds.filter(
-        pl.col("flow").cast(pl.String).is_in(list(flows)), pl.col("end").cast(pl.String) == end
-    )
+    own = seconds.filter(pl.col("flow").cast(pl.String) == flow, pl.col("end").cast(pl.String) == end)
     weight = pl.col("media_packets_received")
     found = (
         own.group_by("second")

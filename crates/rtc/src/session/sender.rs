@@ -72,6 +72,7 @@ pub(crate) struct Sender {
     breakers: [Option<Breaker>; 2],
     /// Sources make frames.
     is_on: bool,
+    start: Time,
     /// Until when targets are accounted for.
     accounted: Time,
 }
@@ -144,6 +145,7 @@ impl Sender {
             reported: [None; 2],
             breakers,
             is_on: true,
+            start: now,
             accounted: now,
             wants_key: false,
             settings,
@@ -390,8 +392,12 @@ impl Sender {
         let sent = &mut record.sent[0];
         let mut captured = false;
         while microphone.next_at() <= now {
-            captured = true;
             let at = microphone.next_at();
+            if self.settings.is_paused(at.since(self.start)) {
+                microphone.pause();
+                continue;
+            }
+            captured = true;
             let second = sent.seconds.at(at);
             second.account(self.settings.audio.as_ref().map_or(0, |audio| audio.rate_bps), 1);
             let Some(frame) = microphone.capture() else { continue };
@@ -411,8 +417,13 @@ impl Sender {
         let sent = &mut record.sent[1];
         let mut captured = false;
         while camera.next_at() <= now {
-            captured = true;
             let at = camera.next_at();
+            if self.settings.is_paused(at.since(self.start)) {
+                camera.pause();
+                self.accounted = at;
+                continue;
+            }
+            captured = true;
             let of_packets = outgoing.without_parity(share, interval);
             let target = at_least(self.encoding.rate(at, &packets, of_packets));
             let is_full = self.pacer.waits(now) > Span::from_nanos(self.settings.queue_ns);

@@ -138,6 +138,12 @@ impl Microphone {
         self.start + Span::from_nanos(self.audio.frame_ns) * u64::from(self.number)
     }
 
+    /// The microphone is off: what is due is not there, and what comes next begins a talk spurt.
+    pub const fn pause(&mut self) {
+        self.number += 1;
+        self.begins = true;
+    }
+
     /// The frame that is due; none where nothing is sent of it.
     pub fn capture(&mut self) -> Option<Frame> {
         let (now, number) = (self.next_at(), self.number);

@@ -268,6 +268,12 @@ impl Camera {
         self.key_wanted = true;
     }
 
+    /// The camera is off: what is due is not there, and what comes next a key frame.
+    pub fn pause(&mut self) {
+        self.skip();
+        self.request_key();
+    }
+
     /// What is due is not encoded.
     pub fn skip(&mut self) {
         self.next_at += Span::from_nanos(self.video.interval_ns);

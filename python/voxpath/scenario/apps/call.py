@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from voxpath.scenario.apps.call_media import Adaptive, Audio, DataChannel, JitterBuffer, Range, Video
+from voxpath.scenario.apps.call_media import (
+    Adaptive,
+    Audio,
+    DataChannel,
+    JitterBuffer,
+    Pause,
+    Range,
+    Video,
+)
 from voxpath.scenario.apps.call_summaries import FRAMES, MESSAGES, METRICS, SECONDS
 from voxpath.scenario.apps.table import AppTable, default
 from voxpath.scenario.elements.kinds import TEXT
@@ -58,6 +66,9 @@ class Media(Table):
     )
     data: DataChannel | None = Field(
         None, description="Messages in a data channel beside its media; with the protection dtls_srtp."
+    )
+    pauses: Annotated[tuple[Pause, ...], Field(strict=False)] = Field(
+        (), description="When its camera and its microphone are off, one after another."
     )
 
 

@@ -184,6 +184,15 @@ class DataChannel(Table):
     )
 
 
+class Pause(Table):
+    """Camera and microphone are off; RTCP goes on."""
+
+    PLAN: ClassVar[Keys] = {"length_ns": "length"}
+
+    at: Span = Field(description="From when on, after the end has begun to send.")
+    length: PositiveSpan = Field(description="How long.")
+
+
 class Range(Table):
     """The rates that a rate control stays between, and where it starts (RFC 8867 has these)."""
 

@@ -193,7 +193,7 @@ class Found:
         if (source, cell) not in self._media:
             length = SHARED_S if cell.network in DELAYS else length_s()
             self._media[source, cell] = [
-                media_of(seconds, ["media"], length) for seconds in self.table(cell, "media_seconds", source)
+                media_of(seconds, "media", length) for seconds in self.table(cell, "media_seconds", source)
             ]
         return self._media[source, cell]
 

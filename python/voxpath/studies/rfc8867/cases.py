@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from voxpath.studies.rfc8867.media import RESUMED, media
+from voxpath.studies.rfc8867.media import media
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -345,22 +345,18 @@ class _Builder:
         left, right = routers[hops[0]], routers[hops[-1] + 1]
         rest = flow.delay_ms - self.case.hop_ms * len(hops)
         sender, receiver = self._pair(name.removeprefix("media"), rest, left, right)
-        begins = [(name, flow.start)]
-        if flow.pause is not None:
-            self.events.append({"at": f"{flow.pause[0]:g} s", "flow": name, "does": "stop"})
-            begins.append((name + RESUMED, flow.pause[1]))
-        for called, start in begins:
-            self.flows.append(
-                {
-                    "name": called,
-                    "from": sender,
-                    "to": receiver,
-                    **({"start": f"{start:g} s"} if start else {}),
-                    "app": media(self.control, weight=flow.weight, both=flow.both, ecn=self.case.ecn),
-                }
-            )
-        last, _ = begins[-1]
-        self.events.append({"at": f"{self.case.end} s", "flow": last, "does": "stop"})
+        pause = (flow.pause[0] - flow.start, flow.pause[1] - flow.start) if flow.pause else None
+        app = media(self.control, weight=flow.weight, both=flow.both, ecn=self.case.ecn, pause=pause)
+        self.flows.append(
+            {
+                "name": name,
+                "from": sender,
+                "to": receiver,
+                **({"start": f"{flow.start:g} s"} if flow.start else {}),
+                "app": app,
+            }
+        )
+        self.events.append({"at": f"{self.case.end} s", "flow": name, "does": "stop"})
 
     def _tcp(self, name: str, count: int, app: dict[str, Any], start: float, routers: Sequence[str]) -> None:
         sender, receiver = self._pair(f"-{name}", 0, routers[0], routers[-1])

@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from voxpath.studies.media import media_of
-from voxpath.studies.rfc8867.media import RESUMED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -168,7 +167,7 @@ def run_of(case: Case, seconds: pl.DataFrame, flows: pl.DataFrame) -> Run:
         seconds: The table `media_seconds` of the run.
         flows: Its table `flows`.
     """
-    media = {name: media_of(seconds, [name, name + RESUMED], case.duration) for name in case.names}
+    media = {name: media_of(seconds, name, case.duration) for name in case.names}
     tcp = flows.filter(pl.col("flow").cast(pl.String).is_in(case.competing))
     rates = zip(tcp.get_column("flow").cast(pl.String), tcp.get_column("bytes_delivered"), strict=True)
     return Run(

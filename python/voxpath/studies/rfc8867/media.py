@@ -16,12 +16,14 @@ AUDIO_BPS = 20_000
 OVERHEAD_BPS = 10_000
 """RTP headers of audio: a packet every 20 ms; those of video are some per cent of it."""
 
-RESUMED = "-resumed"
-"""What is appended to the name of a flow that goes on after a pause."""
-
 
 def media(
-    control: Mapping[str, Any], *, weight: float = 1.0, both: bool = False, ecn: bool = False
+    control: Mapping[str, Any],
+    *,
+    weight: float = 1.0,
+    both: bool = False,
+    ecn: bool = False,
+    pause: tuple[float, float] | None = None,
 ) -> dict[str, Any]:
     """The application of a media flow.
 
@@ -30,6 +32,7 @@ def media(
         weight: Its priority, of a control that knows priorities.
         both: Whether `to` sends too.
         ecn: Whether its packets can be marked, of a control that reacts to marks.
+        pause: From when to when nothing is sent, in seconds after its start.
     """
     known = RATES[control["kind"]].model_fields
     own = dict(control)
@@ -46,4 +49,5 @@ def media(
         "audio": {"rate": f"{AUDIO_BPS} bit/s"},
         "control": own,
         "rate": {name: f"{bps} bit/s" for name, bps in bounds.items()},
+        **({"pauses": [{"at": f"{pause[0]:g} s", "length": f"{pause[1] - pause[0]:g} s"}]} if pause else {}),
     }
