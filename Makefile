@@ -17,7 +17,7 @@ RUNS_OF_MILLION ?= 1000000
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 	$(shell find crates -name '*.rs' -not -path '*/target/*' -o -name Cargo.toml -not -path '*/target/*')
 
-.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc webrtc-record classes classes-record mptcp-grid mptcp-grid-record mptcp-blackhole differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-mptcp bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi router mqtt speech-extras bench-speech study-echo study-vowels study-bits study-speech study-hoang clean one-voice million cost bench-mqtt bench-front bench-sealed study-mqtt
+.PHONY: help setup fast demo wheel check slow-tests test check-rust check-python lint purity audit docs notebooks tcp-scripts ladders fidelity grid grid-record grid-sample rmcat webrtc webrtc-record classes classes-record mptcp-grid mptcp-grid-record mptcp-blackhole differential differential-record formulas testbed speech-compare picture same-record same-compare fuzz soak bench bench-setup bench-call bench-scale bench-mptcp bench-sweep bench-real bench-aec bench-aec-rooms soak-aec mahimahi router mqtt speech-extras bench-speech study-echo study-vowels study-bits study-speech study-hoang clean one-voice million cost bench-mqtt bench-front bench-sealed study-mqtt study-mptcp
 
 help:
 	@echo 'make setup        the Python environment in $(VENV), the engine (release build), tshark, ping, curl, Chromium, iperf3, praat, speech'
@@ -62,7 +62,8 @@ help:
 	@echo 'make speech-extras  installs Whisper, Vosk and sherpa-onnx (600 MB) beside the default recogniser, and tests them'
 	@echo 'make bench-speech  the speech service: recognisers, load, faults, memory, a browser across a network: some minutes (docs/measured/speech-service.md)'
 	@echo 'make study-speech  the study ramli2018 in full, on real hosts too, on a machine that does nothing else: one to two hours; it can be interrupted (docs/measured/ramli2018.md)'
-	@echo 'make study-hoang  the study hoang2017 in full, on real sockets too: half an hour (docs/measured/hoang2017.md)'
+	@echo 'make study-hoang  the study hoang2017 in full, on real sockets too: a quarter of an hour (docs/measured/hoang2017.md)'
+	@echo 'make study-mptcp  the study tran2018 in full, on real hosts too: a quarter of an hour; it can be interrupted (docs/measured/tran2018.md)'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
 	@echo 'make one-voice    which transport carries a voice over which network: five minutes (docs/measured/one-voice.md)'
 	@echo 'make bench-front  the start of the command line, what exec adds, and make demo in a fresh clone (docs/measured/first-use.md)'
@@ -459,6 +460,9 @@ study-speech: setup
 
 study-hoang: setup
 	$(BIN)/python benches/study.py hoang2017
+
+study-mptcp: setup
+	$(BIN)/python benches/study.py tran2018
 
 bench-sweep: setup
 	$(BIN)/python benches/sweep/run.py

@@ -1,16 +1,19 @@
 """Studies in full, for the pages that benchmarks write: asked with runs that are kept, and as Markdown."""
 # SPDX-License-Identifier: Apache-2.0
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
+
+import numpy as np
 
 from voxpath.backends.answer import ask
 from voxpath.backends.formula import FormulaBackend
 from voxpath.backends.real.backend import ATTEMPTS, RealBackend
 from voxpath.backends.sim import SimBackend
-from voxpath.document import Cell, Checks, Curve, Facts, Map, Part, Plot, Section, Table, Text
+from voxpath.document import Axis, Cell, Checks, Curve, Facts, Map, Part, Plot, Scatter, Section, Table, Text
 from voxpath.live import View
 from voxpath.report.html import render
 from voxpath.studies import load
@@ -87,7 +90,10 @@ def section_lines(section: Section) -> Iterator[str]:
 
 
 def part_lines(part: Part) -> Iterator[str]:
-    """A part as Markdown; plots and maps as tables of their values.
+    """A part as Markdown, without pictures.
+
+    Plots and maps are tables of their values, long curves in steps of some of them, clouds of points of
+    their quartiles.
 
     Raises:
         TypeError: A part that is only to be seen.
@@ -115,6 +121,8 @@ def part_lines(part: Part) -> Iterator[str]:
             yield from _plot_lines(part)
         case Map():
             yield from _map_lines(part)
+        case Scatter():
+            yield from _scatter_lines(part)
         case _:
             raise TypeError(f"a page has no {type(part).__name__}")
 
@@ -127,15 +135,32 @@ def table_lines(columns: Sequence[str], rows: Sequence[Sequence[str | Cell]]) ->
         yield f"| {' | '.join(str(cell).strip().replace('|', '&#124;') for cell in row)} |"
 
 
+_LINES = 40
+"""Of a table of curves in steps, which have a value everywhere, at most."""
+
+
 def _plot_lines(plot: Plot) -> Iterator[str]:
     yield from (f"### {plot.title}", "", plot.caption, "")
     points = sorted({x for curve in plot.curves for x in curve.x})
     told = [_by_place(curve) for curve in plot.curves]
-    unit = f", {plot.x.unit}" if plot.x.unit else ""
+    if len(points) > _LINES and all(curve.style == "steps" for curve in plot.curves):
+        points = [points[round(at)] for at in np.linspace(0, len(points) - 1, _LINES)]
+        told = [_held(values, points) for values in told]
     yield from table_lines(
-        [f"{plot.x.label}{unit}", *(curve.name for curve in plot.curves)],
+        [_told(plot.x), *(curve.name for curve in plot.curves)],
         [[f"{x:.4g}", *(values.get(x, "") for values in told)] for x in points],
     )
+
+
+def _held(values: Mapping[float, str], points: Sequence[float]) -> dict[float, str]:
+    """What a curve in steps has last had at each point, if it has begun there."""
+    places = sorted(values)
+    before = {x: bisect_right(places, x) for x in points}
+    return {x: values[places[count - 1]] for x, count in before.items() if count}
+
+
+def _told(axis: Axis) -> str:
+    return f"{axis.label}, {axis.unit}" if axis.unit else axis.label
 
 
 def _by_place(curve: Curve) -> dict[float, str]:
@@ -162,6 +187,39 @@ def _map_lines(grids: Map) -> Iterator[str]:
                 for y, row in zip(grids.ys, panel.values, strict=True)
             ],
         )
+
+
+_SLICES = 5
+"""In so many parts of equally many points a cloud is told from left to right."""
+
+
+def _scatter_lines(scatter: Scatter) -> Iterator[str]:
+    yield from (f"### {scatter.title}", "", scatter.caption, "")
+    edges = np.quantile(
+        [x for cloud in scatter.clouds for x, _ in cloud.points], np.linspace(0, 1, _SLICES + 1)
+    )
+    slices = list(pairwise(np.unique(edges)))
+    yield from table_lines(
+        [_told(scatter.x), *(f"{cloud.name}: {_told(scatter.y)}" for cloud in scatter.clouds)],
+        [
+            [
+                f"{low:.3g} to {high:.3g}",
+                *(
+                    _quartiles([y for x, y in cloud.points if low <= x and (x < high or high == edges[-1])])
+                    for cloud in scatter.clouds
+                ),
+            ]
+            for low, high in slices
+        ],
+    )
+    yield from ("", "Medians, with the quartiles and the number of points.")
+
+
+def _quartiles(values: Sequence[float]) -> str:
+    if not values:
+        return ""
+    low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
+    return f"{middle:.3g} ({low:.3g} to {high:.3g}; {len(values)})"
 
 
 def _marked(value: float, limit: float | None) -> str:

@@ -38,6 +38,7 @@ PAGES = {
     "hoang2017": Page(
         "Does receiver-side congestion control serve a call, and share with TCP?", "study-hoang"
     ),
+    "tran2018": Page("Which scheduler answers a voice soonest over two networks?", "study-mptcp"),
     "thapa2023": Page("The same data by a socket and by MQTT", "study-mqtt"),
 }
 

@@ -12,10 +12,12 @@ from voxpath.document import (
     Cell,
     Check,
     Checks,
+    Cloud,
     Curve,
     Map,
     Panel,
     Plot,
+    Scatter,
     Section,
     Spectrogram,
     Table,
@@ -177,6 +179,35 @@ def test_a_section_of_a_report_is_markdown_with_plots_and_maps_as_tables():
         "- Undecided: Who knows? (1 ± 2)",
         *("- Holds, not counted (the machine slept): It is late. (3 < 4)", ""),
     ]
+
+
+@pytest.mark.usefixtures("page")
+def test_clouds_of_points_are_told_by_their_quartiles():
+    from studies import part_lines
+
+    # Five slices of as many points each: those from 0 to 19, 20 to 39 and so on.
+    points = [(float(x), float(x % 20)) for x in range(100)]
+    cloud = Scatter("Delays", "Points.", Axis("signal", "dBm"), Axis("delay"), [Cloud("one", points)])
+    lines = list(part_lines(cloud))
+    assert lines[:6] == [
+        *("### Delays", "", "Points.", ""),
+        "| signal, dBm | one: delay |",
+        "| --- | --- |",
+    ]
+    assert lines[6] == "| 0 to 19.8 | 9.5 (4.75 to 14.2; 20) |"
+    assert lines[10] == "| 79.2 to 99 | 9.5 (4.75 to 14.2; 20) |", "the last point is in the last slice"
+
+
+@pytest.mark.usefixtures("page")
+def test_long_curves_in_steps_are_told_by_what_they_have_last_had():
+    from studies import part_lines
+
+    one = Curve("one", list(range(500)), [float(x) for x in range(500)], style="steps")
+    two = Curve("two", [249.5, 499], [7.0, 8.0], style="steps")
+    rows = list(part_lines(Plot("Rate", "", Axis("time", "s"), Axis("rate"), [one, two])))[6:]
+    assert len(rows) == 40
+    assert (rows[0], rows[-1]) == ("| 0 | 0 |  |", "| 499 | 499 | 8 |")
+    assert [row.split("|")[3].strip() for row in rows].count("7") == 19
 
 
 @pytest.mark.usefixtures("page")
