@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from test_voice_call import TWO_PATHS, save
 from voxpath import api
 from voxpath.realtime import RealNetwork, RealResult
-from voxpath.voice.call import call, kernel, page, verdict
+from voxpath.voice.call import call, kernel, page, times, verdict
 from voxpath.voice.call.codecs import CODECS
 from voxpath.voice.call.codecs.base import Encoded, Wish
 from voxpath.voice.call.network import of_scenario, one_link
@@ -116,6 +116,18 @@ def dropped(folder: Path, sizes: Collection[int] = (FRAME,)) -> int:
     """Packets of frames, which have these sizes, that the network's losses took on the way there."""
     lost = packets(folder).filter(pl.col("action") == "lost")["payload_bytes"]
     return int(lost.is_in(list(sizes)).sum())
+
+
+@pytest.mark.parametrize("over", sorted(set(TRANSPORTS) - {"rtp"}))
+def test_programs_wait_as_long_as_the_way_takes(over: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(times, "PATIENCE_NS", 0)
+    monkeypatch.setattr(times, "TAIL_NS", 0)
+    short = shortened(tmp_path, 0.5)
+    far = one_link({"delay": "300 ms"}, "far")
+    made = call(far, (short,), over=over, codec="g711", backend="real", out=tmp_path)
+    arrivals = made.talks[0].arrivals
+    assert (arrivals.complete != NEVER).all()
+    assert arrivals.complete[0] - arrivals.captured[0] == pytest.approx(300e6, abs=50e6)
 
 
 def test_over_the_kernel_what_is_lost_is_what_the_network_decided(tmp_path: Path):

@@ -179,6 +179,76 @@ def test_multipath_tcp_takes_all_paths_of_a_scenario_both_ways(tmp_path: Path):
     assert sorted(carried["subflow"]) == [1, 1, 2, 2]
 
 
+@pytest.mark.parametrize("delay_ms", [300, 1000, 5000, 12_000])
+@pytest.mark.parametrize("over", TRANSPORTS)
+def test_connections_are_open_when_somebody_speaks_however_long_the_way(
+    over: str, delay_ms: int, tmp_path: Path
+):
+    """And nothing is cut off by the end of the run, but what a lost connection takes, which is told."""
+    made = call(
+        one_link({"delay": f"{delay_ms} ms"}, "far"), (None, None), over=over, codec="g711", out=tmp_path
+    )
+    for talk in made.talks:
+        took = (talk.arrivals.complete - talk.arrivals.captured) / 1e6
+        assert took[0] == pytest.approx(delay_ms, abs=1)
+        missing = int((talk.arrivals.complete == NEVER).sum())
+        assert bool(missing) == bool(talk.arrivals.remarks)
+        # MQTT's keep-alive gives up what does not answer for a minute.
+        assert not missing or (over, delay_ms, talk.way.name) == ("mqtt", 12_000, "back")
+
+
+@pytest.mark.parametrize(
+    "delay",
+    [
+        {"kind": "schedule", "steps": [{"at": "0 s", "delay": "10 ms"}, {"at": "1 s", "delay": "1 s"}]},
+        {"kind": "normal", "mean": "1 s", "deviation": "10 ms"},
+        {"kind": "pareto", "least": "900 ms", "shape": 20.0},
+    ],
+)
+def test_a_delay_that_varies_counts_with_its_longest(delay: dict[str, Any], tmp_path: Path):
+    made = call(one_link({"delay": delay}, "varies"), over="tcp", codec="g711", out=tmp_path)
+    assert made.talks[0].arrivals.captured[0] > 1e9 * (1 + Stream.opens * 2 * 0.9)
+    assert not made.talks[0].arrivals.remarks
+
+
+def test_a_delay_that_the_timeline_brings_counts(tmp_path: Path):
+    """A satellite takes over a second before the end."""
+    network = one_link({"delay": "5 ms"}, "satellite later")
+    later = {"at": "8 s", "link": "link", "delay": "8 s"}
+    made = call(
+        dataclasses.replace(network, data={**network.data, "events": [later]}), codec="g711", out=tmp_path
+    )
+    assert (made.talks[0].arrivals.complete != NEVER).all()
+
+
+@pytest.mark.parametrize(
+    ("over", "told"),
+    [
+        ("tcp", "the connection was open 1.0"),
+        ("mqtt", "came to the broker before the listener had subscribed"),
+    ],
+)
+def test_a_connection_that_opens_after_speech_began_is_told(over: str, told: str, tmp_path: Path):
+    """SYN is sent again after 1 s, and after 2 s more."""
+    deaf = {"kind": "outages", "outages": [{"start": "0 s", "length": "2.5 s"}]}
+    made = call(
+        one_link({"loss": deaf}, "deaf at first"), (None, None), over=over, codec="g711", out=tmp_path
+    )
+    talk = made.talks[1]
+    assert len(talk.arrivals.remarks) == 1
+    assert told in talk.arrivals.remarks[0]
+    one = verdict.judged(made, talk, ())
+    assert page.talk_told(talk, one)["frames"]["remarks"] == talk.arrivals.remarks
+    assert any(told in str(cell) for row in page.numbers(talk, one).rows for cell in row)
+
+
+def test_an_end_that_does_not_hear_of_the_end_is_heard_once(tmp_path: Path):
+    """It says the same again until it notices, which is none of the call's frames."""
+    lossy = one_link({"delay": "300 ms", "loss": "20 %"}, "20 % loss")
+    made = call(lossy, (None, None), codec="g711", out=tmp_path)
+    assert [len(talk.heard.fates) for talk in made.talks] == [len(talk.encoded.frames) for talk in made.talks]
+
+
 def test_two_recordings_are_two_directions_of_one_call(tmp_path: Path):
     other = save(tmp_path / "other.wav", tone(16_000, 2), 16_000)
     for over in TRANSPORTS:
@@ -496,8 +566,7 @@ def test_no_share_of_no_frames_is_told(tmp_path: Path):
 def test_who_has_no_way_to_the_other_end_is_not_connected():
     program = """
 from voxpath.voice.call.programs import pacing
-pacing.PATIENCE_S = 0.3
-print(pacing.connected(pacing.Place("203.0.113.1", 5004, False), pacing.Patience(False)))
+print(pacing.connected(pacing.Place("203.0.113.1", 5004, False), pacing.Patience(False, 0.3)))
 """
     alone = ["unshare", "--map-root-user", "--net", sys.executable, "-c", program]
     done = subprocess.run(alone, capture_output=True, text=True, check=True)

@@ -17,7 +17,7 @@ import numpy as np
 
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.programs import pacing, rtp
-from voxpath.voice.call.transports.base import NEVER, TAIL_NS, Arrivals, Way
+from voxpath.voice.call.transports.base import NEVER, Arrivals, Way
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,7 +130,8 @@ def _carried(
                 speakers.append(_started(net, programs, one, way, index, "send", [], stdin=said))
         sent = [_told(one) for one in speakers]
         # What is late is waited for as long as in the simulator.
-        silence.falls(listeners, TAIL_NS / 1e9 if any(max(one["sent"]) >= 0 for one in sent) else 0.0)
+        tail = max(way.times.tail_ns for way in ways) / 1e9
+        silence.falls(listeners, tail if any(max(one["sent"]) >= 0 for one in sent) else 0.0)
         came = [_told(one) for one in listeners]
         result = net.finish()
     if not result.valid:
@@ -193,10 +194,11 @@ def _started(
     host = way.to if does == "receive" else way.from_
     port = PORT + 2 * index if carrier.port is None else carrier.port
     door = carrier.door or min((way.from_, way.to), key=lambda end: len(net.addresses[end]))
-    program = [sys.executable, str(programs / f"{carrier.program}.py"), does, "at" if host == door else "to"]
+    waits = [max(way.times.patience_ns, way.times.tail_ns) / 1e9, way.times.round_ns / 1e9]
+    program = [sys.executable, str(programs / f"{carrier.program}.py"), "waits", *map(str, waits)]
     address = net.addresses[door][0]
     return net.host(host).popen(
-        [*program, address, str(port), *counted, *carrier.arguments],
+        [*program, does, "at" if host == door else "to", address, str(port), *counted, *carrier.arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         # What comes behind the first line is not to be read with it.

@@ -18,7 +18,7 @@ from voxpath.voice.call import buffer as jitter
 from voxpath.voice.call import emodel
 from voxpath.voice.call.codecs import CODECS
 from voxpath.voice.call.measures.conversation import rated
-from voxpath.voice.call.path import chosen, planned
+from voxpath.voice.call.path import chosen, planned, timed
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.transports import TRANSPORTS
 from voxpath.voice.call.transports.base import NEVER, Wants, Way
@@ -94,6 +94,7 @@ def many(
     if wants.buffer["kind"] == jitter.ADAPTIVE:
         raise CallError("calls are counted with a jitter buffer that keeps its delay")
     way = Way("there", network.here, network.there, [len(one) for one in encoded.frames], encoded.frame_ns)
+    (way,) = timed(network, transport, [way], wants)
     document = planned(network, transport, [way], wants, seed)
     made, groups, error = _engine.run([(document.plan.json, replications)], Observe().json)
     if error is not None:

@@ -75,7 +75,11 @@ def numbers(talk: Talk, verdict: Verdict) -> Table:
             ],
         ]
     rows += [
-        ["never came", share(network), "; ".join([f"{network} of {sent} frames", *_errors(talk)])],
+        [
+            "never came",
+            share(network),
+            "; ".join([f"{network} of {sent} frames", *_errors(talk), *talk.arrivals.remarks]),
+        ],
         ["came too late", share(late), f"{late} frames"],
         [
             "concealed",
@@ -112,6 +116,7 @@ def talk_told(talk: Talk, verdict: Verdict) -> dict[str, Any]:
             "sent": int(talk.sent.sum()),
             "never_came": _never_came(talk),
             "errors": dict(talk.arrivals.errors),
+            "remarks": list(talk.arrivals.remarks),
             "late": _late(talk),
             "recovered": heard.count(Fate.RECOVERED),
             "concealed": heard.count(*MISSING),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from voxpath.names import did_you_mean
 from voxpath.results.kept import table
 from voxpath.voice.call import buffer as jitter
-from voxpath.voice.call import delay, echo, kernel, player
+from voxpath.voice.call import delay, echo, kernel, player, times
 from voxpath.voice.call.codecs import CODECS
 from voxpath.voice.call.codecs.base import Wish
 from voxpath.voice.call.problems import CallError
@@ -159,8 +160,9 @@ class _Sender:
             Way(name, from_, to, list(map(len, encoded.frames)), encoded.frame_ns, encoded.clock_hz)
             for name, from_, to, encoded in zip(WAYS, ends, reversed(ends), coded, strict=False)
         ]
+        _check_spoken(ways)
+        ways = timed(network, self.transport, ways, self.wants)
         if self.backend == "real":
-            _check_spoken(ways)
             carriers = [self.transport.carrier(network, way, self.wants) for way in ways]
             told = f"a voice by {self.transport.name}"
             document = kernel.planned(carriers[0].network, self.seed, told)
@@ -169,7 +171,13 @@ class _Sender:
             document = planned(network, self.transport, ways, self.wants, self.seed)
             folder, rejected = _run(document, self.out, self.force), []
             rows = table(folder, self.transport.table)
-            came = [self.transport.arrivals(rows, way) for way in ways]
+            came = [
+                replace(
+                    self.transport.arrivals(rows, way),
+                    remarks=self.transport.remarks(partial(table, folder), way),
+                )
+                for way in ways
+            ]
         talks = []
         for way, one, encoded, arrivals in zip(ways, said, coded, came, strict=True):
             heard = player.play(self.codec, encoded, arrivals, self.wants.buffer)
@@ -245,6 +253,17 @@ def _check_spoken(ways: Sequence[Way]) -> None:
         raise CallError("there is nothing to send: no frame of the recording has a byte")
 
 
+def timed(network: Network, transport: Transport, ways: Sequence[Way], wants: Wants) -> list[Way]:
+    """Directions with how long the call waits.
+
+    Raises:
+        CallError: The transport does not go over the network.
+        ScenarioError: The network cannot be.
+    """
+    waits = times.of(network, transport, ways, wants)
+    return [replace(way, times=waits) for way in ways]
+
+
 def planned(
     network: Network, transport: Transport, ways: Sequence[Way], wants: Wants, seed: int | None
 ) -> Document:
@@ -256,7 +275,6 @@ def planned(
     """
     from voxpath.scenario import from_dict
 
-    _check_spoken(ways)
     data = {
         **transport.scenario(network, ways, wants),
         "name": f"a voice over {transport.name}: {network.told}",

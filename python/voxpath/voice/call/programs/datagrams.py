@@ -30,7 +30,7 @@ _IP_MTU_DISCOVER, _IPV6_MTU_DISCOVER, _ALWAYS = 10, 23, 2
 _KEPT = 1_000
 """Packets that may be asked for, as the engine's calls keep them."""
 _LINGER_S = 2.0
-"""So long after the last frame, or the last one that was asked for, more may be asked for."""
+"""So long, and a round trip, after the last frame or request, more may be asked for."""
 
 
 class Missing:
@@ -166,8 +166,8 @@ class _Sender:
                 self._again += 1
                 self._last = time.monotonic()
 
-    def linger(self) -> None:
-        while (left := self._last + _LINGER_S - time.monotonic()) > 0:
+    def linger(self, round_s: float) -> None:
+        while (left := self._last + _LINGER_S + round_s - time.monotonic()) > 0:
             self.listen(left)
 
 
@@ -184,7 +184,7 @@ def send(place: pacing.Place, copies: str, nack: str, clock: str) -> None:
                 sender.send(number * ticks, frame)
             sender.report(number * ticks)
         if nack == "1":
-            sender.linger()
+            sender.linger(place.round_s)
         sender.report(len(frames) * ticks, leaves=True)
     pace.tell(sender.told.errors)
 
@@ -257,7 +257,7 @@ class _Listener:
 
 def receive(place: pacing.Place, count: int, copies: str, nack: str, clock: str) -> None:
     """Tells of each frame when it came, in whatever packet."""
-    patience = pacing.Patience(listens=True)
+    patience = pacing.Patience(True, place.patience_s)
     with socket.socket(pacing.family(place.address), socket.SOCK_DGRAM) as here:
         here.bind((place.address, place.port))
         patience.ready()

@@ -91,13 +91,13 @@ def opened(here: socket.socket, client: str, patience: pacing.Patience) -> Itera
 def send(place: pacing.Place, topic: str) -> None:
     """Publishes what the input has, a message for each frame."""
     _, frame_ns, frames = pacing.frames_of(sys.stdin)
-    patience = pacing.Patience(listens=False)
+    patience = pacing.Patience(False, place.patience_s)
     out = pacing.connected(place, patience)
     if out is None or opened(out, f"{topic} speaks", patience) is None:
         pacing.tell_unsent(len(frames), frame_ns)
         return
     with out:
-        pace, backlog = pacing.Pace(frame_ns), pacing.Backlog(out)
+        pace, backlog = pacing.Pace(frame_ns), pacing.Backlog(out, place.patience_s)
         for frame in frames:
             pace.wait(backlog.idle)
             if frame:
@@ -113,7 +113,7 @@ def send(place: pacing.Place, topic: str) -> None:
 def receive(place: pacing.Place, count: int, topic: str) -> None:
     """Tells of each message when all of it was there, until it has so many or hears nothing any more."""
     came: pacing.Came = []
-    patience = pacing.Patience(listens=True)
+    patience = pacing.Patience(True, place.patience_s)
     here = pacing.connected(place, patience)
     packets = None if here is None else opened(here, f"{topic} listens", patience)
     if here is None or packets is None:

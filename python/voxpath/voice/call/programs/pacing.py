@@ -29,9 +29,10 @@ LEAD_S = 1.5
 LATE_S = 0.01
 """A frame that leaves later than this after it was due was not sent in time."""
 PATIENCE_S = 10.0
-"""For a connection to the other end, as in the simulator. A SYN is sent three times more in that time."""
+"""For a connection to the other end, as in the simulator, beside what the way takes. A SYN is sent three
+times more in that time."""
 _DRAIN_S = 30.0
-"""After the last frame, for what the connection has not taken. No jitter buffer waits so long."""
+"""After the last frame, for what the connection has not taken, at least."""
 NEVER = -1
 """In place of a time."""
 
@@ -43,11 +44,15 @@ class Place(NamedTuple):
         address: Of one end, or of something between.
         port: There.
         waits: Whether it is this end that waits there.
+        patience_s: For a connection to the other end, and for what it has not taken after the last frame.
+        round_s: What it takes there and back at most, if that is known.
     """
 
     address: str
     port: int
     waits: bool
+    patience_s: float = PATIENCE_S
+    round_s: float = 0.0
 
 
 Came = list[tuple[int, int, str]]
@@ -105,10 +110,10 @@ def tell_unsent(count: int, frame_ns: int) -> None:
 class Patience:
     """How long an end waits for the other one."""
 
-    def __init__(self, listens: bool) -> None:
-        """Who speaks gives up after `PATIENCE_S`; who listens does so only as long as it is not ready."""
+    def __init__(self, listens: bool, seconds: float = PATIENCE_S) -> None:
+        """Who speaks gives up after so long; who listens does so only as long as it is not ready."""
         self._input = [sys.stdin] if listens else []
-        self._seconds: float | None = PATIENCE_S
+        self._seconds: float | None = seconds
         self._begun = time.monotonic()
         self.in_vain = False
 
@@ -151,9 +156,10 @@ class Patience:
 class Backlog:
     """What a connection has not taken yet: who speaks does not wait for the network."""
 
-    def __init__(self, out: socket.socket) -> None:
+    def __init__(self, out: socket.socket, patience_s: float = PATIENCE_S) -> None:
         """The connection no longer blocks."""
         out.setblocking(False)
+        self._drain_s = max(_DRAIN_S, patience_s)
         self._out = out
         self._rest = bytearray()
         self._is_gone = False
@@ -172,7 +178,7 @@ class Backlog:
 
     def finish(self) -> bool:
         """Whether the connection has taken all, in time."""
-        until = time.monotonic() + _DRAIN_S
+        until = time.monotonic() + self._drain_s
         while self._rest and (left := until - time.monotonic()) > 0:
             self.idle(left)
         return not self._rest and not self._is_gone
@@ -256,14 +262,20 @@ def tell(came: Came) -> None:
 def run(
     arguments: Sequence[str], usage: str | None, send: Callable[..., None], receive: Callable[..., None]
 ) -> None:
-    """Does what the arguments say: who it is, where both ends meet, the listener's count, and more."""
+    """Does what the arguments say: who it is, where both ends meet, the listener's count, and more.
+
+    Before them may stand `waits PATIENCE_S ROUND_S`, of a network whose way is long.
+    """
     # As the ends of flows, which do not wait for other programs either (`crates/host/src/run.rs`).
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(os.sched_get_priority_min(os.SCHED_FIFO)))
+    times: tuple[float, ...] = ()
+    if arguments[:1] == ["waits"]:
+        times, arguments = tuple(map(float, arguments[1:3])), arguments[3:]
     match arguments:
         case ["send", "at" | "to" as waits, address, port, *more]:
-            send(Place(address, int(port), waits == "at"), *more)
+            send(Place(address, int(port), waits == "at", *times), *more)
         case ["receive", "at" | "to" as waits, address, port, count, *more]:
-            receive(Place(address, int(port), waits == "at"), int(count), *more)
+            receive(Place(address, int(port), waits == "at", *times), int(count), *more)
         case _:
             raise SystemExit(usage)

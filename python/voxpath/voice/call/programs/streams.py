@@ -31,13 +31,13 @@ def framed(sequence: int, timestamp: int, frame: bytes) -> bytes:
 def send(place: pacing.Place, protocol: str) -> None:
     """Sends what the input has."""
     ticks, frame_ns, frames = pacing.frames_of(sys.stdin)
-    patience = pacing.Patience(listens=False)
+    patience = pacing.Patience(False, place.patience_s)
     out = pacing.met(place, patience, _PROTOCOLS[protocol])
     if out is None:
         pacing.tell_unsent(len(frames), frame_ns)
         return
     with out:
-        pace, backlog, sent = pacing.Pace(frame_ns), pacing.Backlog(out), 0
+        pace, backlog, sent = pacing.Pace(frame_ns), pacing.Backlog(out, place.patience_s), 0
         for number, frame in enumerate(frames):
             pace.wait(backlog.idle)
             if frame:
@@ -64,7 +64,7 @@ def packets_of(stream: Iterator[bytes]) -> Iterator[bytes]:
 def receive(place: pacing.Place, count: int, protocol: str) -> None:
     """Tells of each packet when all of it was there, until the other end closes."""
     del count
-    patience = pacing.Patience(listens=True)
+    patience = pacing.Patience(True, place.patience_s)
     patience.ready()
     came: pacing.Came = []
     here = pacing.met(place, patience, _PROTOCOLS[protocol])

@@ -107,7 +107,7 @@ def send(place: pacing.Place) -> None:
         b"GET / HTTP/1.1\r\nHost: listener\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-WebSocket-Key: " + key + b"\r\nSec-WebSocket-Version: 13\r\n\r\n"
     )
-    patience = pacing.Patience(listens=False)
+    patience = pacing.Patience(False, place.patience_s)
     if (out := pacing.connected(place, patience)) is None:
         pacing.tell_unsent(len(frames), frame_ns)
         return
@@ -119,7 +119,7 @@ def send(place: pacing.Place) -> None:
         lines, _ = answer
         if b" 101 " not in lines[0] or field_of(lines, b"sec-websocket-accept") != accept_of(key):
             raise WebSocketError(f"the listener answers {lines[0].decode('latin-1')!r}")
-        pace, backlog = pacing.Pace(frame_ns), pacing.Backlog(out)
+        pace, backlog = pacing.Pace(frame_ns), pacing.Backlog(out, place.patience_s)
         for frame in frames:
             pace.wait(backlog.idle)
             if frame:
@@ -136,7 +136,7 @@ def receive(place: pacing.Place, count: int) -> None:
     """Tells of each message when all of it was there, until the other end closes."""
     del count
     came: pacing.Came = []
-    patience = pacing.Patience(listens=True)
+    patience = pacing.Patience(True, place.patience_s)
     with pacing.door(place) as door:
         patience.ready()
         here = pacing.accepted(door, patience)

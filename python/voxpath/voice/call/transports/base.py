@@ -10,7 +10,7 @@ import numpy as np
 from voxpath.voice.call.problems import CallError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import polars as pl
     from numpy.typing import NDArray
@@ -18,13 +18,36 @@ if TYPE_CHECKING:
     from voxpath.voice.call.network import Network
 
 LEAD_NS = 2_000_000_000
-"""When somebody begins to speak: connections are open by then."""
+"""When somebody begins to speak, if connections are open by then."""
+
+PATIENCE_NS = 10_000_000_000
+"""For an end that is connected late, beside the time in which connections open."""
 
 TAIL_NS = 6_000_000_000
-"""So long the run goes on after the last frame, for what comes late."""
+"""So long the run goes on after the last frame, for what comes late, beside what the way takes."""
 
 NEVER = -1
 """In place of a time."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """How long a call waits (`voxpath.voice.call.times`), in nanoseconds.
+
+    Attributes:
+        lead_ns: From the start of a run to when somebody begins to speak.
+        patience_ns: How long an end waits for the other one.
+        tail_ns: How long the run goes on after the last frame.
+        round_ns: What it takes there and back at most, queues left out.
+    """
+
+    lead_ns: int = LEAD_NS
+    patience_ns: int = PATIENCE_NS
+    tail_ns: int = TAIL_NS
+    round_ns: int = 0
+
+
+_USUAL = Times()
 
 
 @dataclass(frozen=True)
@@ -38,6 +61,7 @@ class Way:
         sizes: Octets of each frame; 0 where nothing is sent.
         frame_ns: Length of a frame.
         clock_hz: Ticks of RTP's clock, if it is to be known.
+        times: How long the call waits.
     """
 
     name: str
@@ -46,11 +70,12 @@ class Way:
     sizes: Sequence[int]
     frame_ns: int
     clock_hz: int = 48_000
+    times: Times = _USUAL
 
     @property
     def end_ns(self) -> int:
         """When the last frame is encoded."""
-        return LEAD_NS + len(self.sizes) * self.frame_ns
+        return self.times.lead_ns + len(self.sizes) * self.frame_ns
 
 
 @dataclass(frozen=True)
@@ -91,18 +116,20 @@ class Arrivals:
         sent: When it left its application.
         complete: When all of it was at the listener's jitter buffer.
         errors: Over the kernel, how often the sender's socket told of a lost packet, by the errors' names.
+        remarks: What had to wait for a connection, or was lost for want of one, in words.
     """
 
     captured: NDArray[np.int64]
     sent: NDArray[np.int64]
     complete: NDArray[np.int64]
     errors: Mapping[str, int] = field(default_factory=dict)
+    remarks: Sequence[str] = ()
 
     @classmethod
     def nothing(cls, way: Way) -> Arrivals:
         """No frame has been sent; they are captured one after the other."""
         count = len(way.sizes)
-        captured = LEAD_NS + way.frame_ns * np.arange(count, dtype=np.int64)
+        captured = way.times.lead_ns + way.frame_ns * np.arange(count, dtype=np.int64)
         never = np.full(count, NEVER, np.int64)
         return cls(captured, never.copy(), never.copy())
 
@@ -137,12 +164,36 @@ class Transport(Protocol):
         about: A line for help.
         framing: What it adds to a frame, in words.
         table: Of a run's tables that which tells what became of the frames.
+        opens: How often something goes there and back before the first frame can leave and be taken; 0
+            without a connection.
     """
 
     name: ClassVar[str]
     about: ClassVar[str]
     framing: ClassVar[str]
     table: ClassVar[str]
+    opens: ClassVar[float]
+
+    def stops(self, network: Network, way: Way) -> tuple[Network, Sequence[str]]:
+        """The network with what else it takes, and the hosts at which each frame of a direction is.
+
+        Raises:
+            CallError: It cannot be carried in this way.
+        """
+        ...
+
+    def drains(self, way: Way, wants: Wants) -> int:
+        """How often something goes there and back after the last frame until all came, if little is lost."""
+        ...
+
+    def remarks(self, table: Callable[[str], pl.DataFrame], way: Way) -> list[str]:
+        """What of a direction had to wait for a connection, or was lost for want of one.
+
+        Args:
+            table: A table of the run by its name.
+            way: The direction.
+        """
+        ...
 
     def scenario(self, network: Network, ways: Sequence[Way], wants: Wants) -> dict[str, Any]:
         """The network with the voice in it.
@@ -178,3 +229,14 @@ def with_flows(network: Network, **added: Sequence[Mapping[str, Any]]) -> dict[s
         **network.data,
         **{key: [*network.data.get(key, []), *more] for key, more in added.items()},
     }
+
+
+_SEGMENT, _HEADS = 536, 40
+"""Octets of the smallest segment's data that anybody has to expect (RFC 9293 section 3.7.1), and of what a
+transport puts around a frame at most."""
+
+
+def rounds_of(way: Way) -> int:
+    """In how many round trips a window that begins with a segment, and doubles, has taken all frames."""
+    octets = sum(size + _HEADS for size in way.sizes if size)
+    return (octets // _SEGMENT + 1).bit_length()

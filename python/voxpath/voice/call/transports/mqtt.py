@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from voxpath.voice.call.network import VOICE
 from voxpath.voice.call.problems import CallError
-from voxpath.voice.call.transports.base import LEAD_NS, NEVER, TAIL_NS, Arrivals, Carrier, with_flows
+from voxpath.voice.call.transports.base import NEVER, Arrivals, Carrier, rounds_of, with_flows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import polars as pl
 
     from voxpath.voice.call.network import Network
     from voxpath.voice.call.transports.base import Wants, Way
 
-_PATIENCE_NS = 10_000_000_000
-"""For a speaker who is connected late."""
 _BROKER, _ROUTER = "broker", "router"
 _PORT = 1883
 """Of brokers."""
@@ -32,6 +30,40 @@ class Mqtt:
     framing: ClassVar[str] = (
         "a PUBLISH's head with its topic, TCP without Nagle's algorithm, IP; once more to the listener"
     )
+    opens: ClassVar[float] = 2.5
+    """SYN, CONNECT, and the way of SUBSCRIBE to the broker."""
+
+    def stops(self, network: Network, way: Way) -> tuple[Network, Sequence[str]]:
+        """Both ends and the broker between them, which may be at one of them."""
+        network, broker = _with_broker(network)
+        return network, [way.from_, *([] if broker in (way.from_, way.to) else [broker]), way.to]
+
+    def drains(self, way: Way, wants: Wants) -> int:
+        """As often as the congestion windows of two connections have to grow, one after the other."""
+        del wants
+        return 2 * rounds_of(way)
+
+    def remarks(self, table: Callable[[str], pl.DataFrame], way: Way) -> list[str]:
+        """From the tables of publications and clients: what the broker had, and did not get rid of."""
+        import polars as pl
+
+        speaker = f"{VOICE}-{way.name}"
+        rows = table("publications").filter(pl.col("flow").cast(pl.String) == speaker)
+        first = rows.filter(pl.col("first_delivered_ns").is_not_null()).get_column("message").min()
+        stayed = rows.filter(pl.col("broker_ns").is_not_null(), pl.col("first_delivered_ns").is_null())
+        early = (stayed if first is None else stayed.filter(pl.col("message") < first)).height
+        found = []
+        if early:
+            found.append(f"{_frames(early)} came to the broker before the listener had subscribed")
+        clients = table("clients").filter(
+            pl.col("flow").cast(pl.String).is_in([speaker, f"{speaker}-listener"])
+        )
+        if ends := int(clients.get_column("connections_lost").sum()):
+            found.append(f"a connection to the broker was lost {ends} time{'' if ends == 1 else 's'}")
+        unsent = rows.filter(pl.col("broker_ns").is_null()).height
+        if under_way := stayed.height - early + unsent:
+            found.append(f"{_frames(under_way)} had not come when the run ended, or the connection did")
+        return found
 
     def scenario(self, network: Network, ways: Sequence[Way], wants: Wants) -> dict[str, Any]:
         """A publisher and a subscriber for each direction."""
@@ -64,12 +96,13 @@ class Mqtt:
                         "size": [f"{size} B" for size in way.sizes],
                         "interval": f"{way.frame_ns} ns",
                         "messages": len(way.sizes),
-                        "start": f"{LEAD_NS} ns",
+                        "start": f"{way.times.lead_ns} ns",
                     },
                 },
             ]
         # A frame that waits for a connection to come back may be minutes late, and is not waited for.
-        ends = max(way.end_ns for way in ways) + _PATIENCE_NS + TAIL_NS
+        times = ways[0].times
+        ends = max(way.end_ns for way in ways) + times.patience_ns + times.tail_ns
         return {**with_flows(network, processes=processes), "duration": f"{ends} ns"}
 
     def carrier(self, network: Network, way: Way, wants: Wants) -> Carrier:
@@ -97,6 +130,10 @@ class Mqtt:
             rows.get_column("first_delivered_ns").cast(pl.Int64).fill_null(NEVER).to_numpy()
         )
         return found
+
+
+def _frames(count: int) -> str:
+    return f"{count} frame{'' if count == 1 else 's'}"
 
 
 def _with_broker(network: Network) -> tuple[Network, str]:

@@ -9,10 +9,10 @@ import numpy as np
 from voxpath.voice.call.network import VOICE
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.programs.rtp import MOST_COPY, copied, octets_around
-from voxpath.voice.call.transports.base import LEAD_NS, NEVER, TAIL_NS, Arrivals, Carrier, with_flows
+from voxpath.voice.call.transports.base import NEVER, Arrivals, Carrier, with_flows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import polars as pl
     from numpy.typing import NDArray
@@ -36,10 +36,26 @@ class Rtp:
     )
     table: ClassVar[str] = "frames"
     framing: ClassVar[str] = "RTP with extensions for send time and level, UDP, IP: a packet for each frame"
+    opens: ClassVar[float] = 0
+
+    def stops(self, network: Network, way: Way) -> tuple[Network, Sequence[str]]:
+        """Both ends."""
+        return network, (way.from_, way.to)
+
+    def drains(self, way: Way, wants: Wants) -> int:
+        """Once, if what is lost is asked for; who is asked answers."""
+        del way
+        return int(wants.nack)
+
+    def remarks(self, table: Callable[[str], pl.DataFrame], way: Way) -> list[str]:
+        """Nothing: there is no connection."""
+        del table, way
+        return []
 
     def scenario(self, network: Network, ways: Sequence[Way], wants: Wants) -> dict[str, Any]:
         """One flow, whose ends send what is said at them."""
-        lasts = max(way.end_ns for way in ways) - LEAD_NS + TAIL_NS
+        times = ways[0].times
+        lasts = max(way.end_ns for way in ways) - times.lead_ns + times.tail_ns
         there, back = ways[0], ways[1] if len(ways) > 1 else None
         app: dict[str, Any] = {
             "kind": "call",
@@ -47,7 +63,13 @@ class Rtp:
             "back": "none" if back is None else _sends(back, wants, lasts),
             "duration": f"{lasts} ns",
         }
-        flow = {"name": VOICE, "from": there.from_, "to": there.to, "start": f"{LEAD_NS} ns", "app": app}
+        flow = {
+            "name": VOICE,
+            "from": there.from_,
+            "to": there.to,
+            "start": f"{times.lead_ns} ns",
+            "app": app,
+        }
         return with_flows(network, flows=[flow])
 
     def packets(self, way: Way, wants: Wants) -> NDArray[np.int64]:
@@ -83,7 +105,10 @@ class Rtp:
             pl.col("flow").cast(pl.String) == VOICE, pl.col("end") == end, pl.col("media") == "audio"
         )
         found = Arrivals.nothing(way)
-        number = np.flatnonzero(way.sizes)[: rows.height]
+        spoken = np.flatnonzero(way.sizes)
+        # An end that does not hear of the call's end goes on, and says the same again.
+        rows = rows.head(len(spoken))
+        number = spoken[: rows.height]
         captured = rows.get_column("captured_ns").cast(pl.Int64).to_numpy()
         if len(captured):
             found.captured[:] += captured[0] - found.captured[number[0]]
@@ -111,7 +136,7 @@ def _check_room(way: Way, wants: Wants) -> None:
 def _sends(way: Way, wants: Wants, lasts: int) -> dict[str, Any]:
     _check_room(way, wants)
     # After the last frame nothing is sent, and what is late is waited for. An end may stop a frame later.
-    silence = (lasts + TAIL_NS) // way.frame_ns - len(way.sizes)
+    silence = (lasts + way.times.tail_ns) // way.frame_ns - len(way.sizes)
     mean = 8_000_000_000 * sum(way.sizes) // (len(way.sizes) * way.frame_ns)
     return {
         "audio": {

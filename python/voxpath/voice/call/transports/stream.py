@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from voxpath.voice.call.network import VOICE
-from voxpath.voice.call.transports.base import LEAD_NS, NEVER, Arrivals, Carrier, with_flows
+from voxpath.voice.call.transports.base import NEVER, Arrivals, Carrier, rounds_of, with_flows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import polars as pl
 
@@ -31,7 +31,31 @@ class Stream:
         "RTP's header and a length of 2 bytes (RFC 4571), TCP without Nagle's algorithm, IP"
     )
     table: ClassVar[str] = "messages"
+    opens: ClassVar[float] = 2.5
+    """SYN and its answer; what the listener asks for; and the head of what it gets, which is alone in its
+    window where the answer was sent again (RFC 6298 section 5.7)."""
     TRANSPORT: ClassVar[Mapping[str, Any]] = {"kind": "tcp", "nagle": False}
+
+    def stops(self, network: Network, way: Way) -> tuple[Network, Sequence[str]]:
+        """Both ends."""
+        return network, (way.from_, way.to)
+
+    def drains(self, way: Way, wants: Wants) -> int:
+        """As often as the congestion window has to grow."""
+        del wants
+        return rounds_of(way)
+
+    def remarks(self, table: Callable[[str], pl.DataFrame], way: Way) -> list[str]:
+        """From the table of connections: the speaker's end is the server's."""
+        import polars as pl
+
+        rows = table("connections").filter(
+            pl.col("flow").cast(pl.String) == f"{VOICE}-{way.name}", pl.col("end").cast(pl.String) == "server"
+        )
+        opened = rows.get_column("established_ns").cast(pl.Int64).min()
+        if not isinstance(opened, int) or opened <= way.times.lead_ns:
+            return []
+        return [f"the connection was open {(opened - way.times.lead_ns) / 1e9:.2f} s after speech began"]
 
     @staticmethod
     def head(size: int) -> int:
@@ -46,7 +70,7 @@ class Stream:
 
     def _flow(self, way: Way) -> dict[str, Any]:
         updates = [
-            [f"{LEAD_NS + number * way.frame_ns} ns", f"{size + self.head(size) - _LENGTH} B"]
+            [f"{way.times.lead_ns + number * way.frame_ns} ns", f"{size + self.head(size) - _LENGTH} B"]
             for number, size in enumerate(way.sizes)
             if size
         ]
