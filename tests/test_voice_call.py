@@ -907,6 +907,19 @@ def test_what_cannot_be_is_told_and_nothing_is_written(
     assert not list(tmp_path.glob("*.html"))
 
 
+@pytest.mark.parametrize("over", sorted(set(TRANSPORTS) - {"rtp"}))
+def test_an_mtu_that_is_too_small_for_a_stream_is_refused_by_its_option(
+    voxpath: Any, over: str, tmp_path: Path
+):
+    refused = voxpath("call", "--over", over, "--mtu", "103 B", "--out", str(tmp_path / "runs"))
+    assert refused.code != 0
+    told = "--mtu: 103 B leaves 63 bytes to a segment of TCP, which carries at least 64: an MTU of at least 104"
+    assert refused.err.count(told) == 1
+    assert refused.err.count("segment") == 1
+    network = one_link({"mtu": "104 B"}, "narrow")
+    assert (call(network, over=over, codec="g711", out=tmp_path).talks[0].arrivals.complete != NEVER).all()
+
+
 def test_a_scenario_brings_its_other_traffic(voxpath: Any, tmp_path: Path):
     (tmp_path / "busy.toml").write_text(
         """

@@ -16,7 +16,7 @@ from voxpath.scenario import cells
 from voxpath.scenario.model import Scenario
 from voxpath.scenario.planning import origin_of, source_of
 from voxpath.scenario.problems import Path, Problem, ScenarioError, dotted, locate
-from voxpath.scenario.resolve import Plan, resolve
+from voxpath.scenario.resolve import Plan, narrow_link, resolve
 from voxpath.scenario.sweep import text_of
 from voxpath.scenario.traces import Traces
 
@@ -333,9 +333,18 @@ def _found(
 ) -> Iterator[tuple[Path, str]]:
     """What the engine finds wrong with the plan, told of the scenario; of a file only the first fault."""
     faulty: set[Path] = set()
+    told: set[Path] = set()
     traces = Traces(base, plan.files)
     for path, what in _engine.check(plan.json, edges=edges):
+        if (narrow := narrow_link(plan.data, path)) is not None:
+            place = origin_of(narrow[0], plan.origins, places)
+            # Each end of each flow finds the same link too narrow.
+            if place not in told:
+                yield place, narrow[1]
+            told.add(place)
+            continue
         place = origin_of(path, plan.origins, places)
+        told.add(place)
         source = source_of(path, plan.origins, traces)
         if source is None:
             yield place, what

@@ -25,6 +25,7 @@ from voxpath.scenario.mptcp import Mptcp, MptcpSocket
 from voxpath.scenario.planning import Origin, Origins, outside, plan
 from voxpath.scenario.problems import Path
 from voxpath.scenario.processes.table import Among, Passed
+from voxpath.scenario.tcp import LEAST_SEGMENT
 from voxpath.scenario.timeline import Timeline, new_addresses, times
 from voxpath.scenario.traces import Traces
 
@@ -680,6 +681,29 @@ def _mtus(network: Network) -> dict[tuple[str, str | None], int]:
             found[end, link.name] = link.values.mtu
             found[end, None] = min(link.values.mtu, found.get((end, None), link.values.mtu))
     return found
+
+
+def narrow_link(plan: Mapping[str, Any], path: Path) -> tuple[Path, str] | None:
+    """Which link makes TCP's segments too small, and what is allowed, where that is what is wrong at `path`.
+
+    None where it is something else.
+    """
+    if path[-1:] != ("mss",):
+        return None
+    config: Any = plan
+    for key in path:
+        config = config[key]
+    for index, link in enumerate(plan["links"]):
+        headers = 0 if link["mtu"] is None else link["mtu"] - config
+        if headers in (_V4_HEADER + _TCP_HEADER, _V6_HEADER + _TCP_HEADER):
+            least = headers + LEAST_SEGMENT
+            told = f"leaves {config} bytes to a segment of TCP, which carries at least {LEAST_SEGMENT}"
+            return (
+                "links",
+                index,
+                "mtu",
+            ), f"{link['mtu']} B {told}: an MTU of at least {least} B is expected"
+    return None
 
 
 def _stack(host: Host, layers: list[Socket | None], *, v6: bool, mtu: int | None) -> dict[str, Any]:

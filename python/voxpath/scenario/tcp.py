@@ -18,6 +18,8 @@ from voxpath.scenario.table import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+LEAST_SEGMENT = 64
+"""Bytes of data that a segment may be limited to, at least."""
 _Buffer = Annotated[PositiveSize, Field(le=2**30)]
 _Attempts = Annotated[int, Field(ge=0, le=1000)]
 
@@ -48,7 +50,7 @@ Congestion = Annotated[
 class Socket(Table):
     """Parameters of one socket."""
 
-    mss: Annotated[PositiveSize, Field(ge=64, le=65_495)] | None = Field(
+    mss: Annotated[PositiveSize, Field(ge=LEAST_SEGMENT, le=65_495)] | None = Field(
         None, description="Largest segment, bytes of data; TCP_MAXSEG."
     )
     send_buffer: _Buffer | None = Field(None, description="Sent or waiting data; SO_SNDBUF.")

@@ -194,7 +194,10 @@ def _told(error: ScenarioError, given: Mapping[str, Any]) -> str:
         return str(error)
     told = []
     for problem in error.problems:
-        _, found, key = problem.key.partition("topology.link.")
+        # With a broker the link is one of several (`transports/mqtt.py`), and the first.
+        _, found, key = problem.key.replace("topology.links[0].", "topology.link.").partition(
+            "topology.link."
+        )
         option = f"--{key.split('.')[0]}: " if found else ""
         told.append(f"{option}{problem.message}")
     return "\n".join(["nothing was run", *told])
