@@ -561,6 +561,18 @@ def test_no_share_of_no_frames_is_told(tmp_path: Path):
     table = page.numbers(back, verdict.judged(made, back, ("emodel",)))
     shares = {row[0]: row[1] for row in table.rows}
     assert shares["concealed"] == shares["never came"] == "no frame was sent"
+    # What was not sent was not concealed.
+    count = len(back.encoded.frames)
+    assert (back.heard.count(*MISSING), back.heard.count(Fate.UNCONNECTED)) == (0, count)
+    assert shares["could not be sent"] == str(count)
+    told = page.talk_told(back, verdict.judged(made, back, ("emodel",)))
+    assert (told["frames"]["concealed"], told["frames"]["unsent"], told["frames"]["unconnected"]) == (
+        0,
+        0,
+        count,
+    )
+    assert told["delay"] is None
+    assert not back.heard.values.any()
 
 
 def test_who_has_no_way_to_the_other_end_is_not_connected():
@@ -784,6 +796,27 @@ def test_what_is_no_recording_is_refused(content: bytes | None, told: str, tmp_p
         read(save(tmp_path / "empty.wav", np.zeros(0, np.int16), 16_000))
 
 
+def test_a_codec_that_gives_silence_is_blamed_and_not_the_recording(tmp_path: Path):
+    """Opus has no bits for a sound at 15 bits a frame."""
+    made = call(PERFECT, wish=Wish(bitrate=6_000, frame_ns=2_500_000), out=tmp_path)
+    talk = made.talks[0]
+    assert not talk.clean.any()
+    one = verdict.judged(made, talk, ("emodel", "pesq", "visqol", "stoi", "words", "formants"))
+    told = f"the codec gives silence: {talk.encoded.told}"
+    assert one.sentence == f"not rated: {told}"
+    assert {one.scores[name].reason for name in ("emodel", "pesq", "visqol", "stoi", "formants")} == {told}
+
+
+def test_formants_of_noise_are_told_to_mean_nothing(tmp_path: Path):
+    """And those of a voice are not."""
+    noise = np.random.default_rng(1).normal(0, 3000, 16_000 * 4).astype(np.int16)
+    for path, has_note in ((save(tmp_path / "noise.wav", noise, 16_000), True), (None, False)):
+        made = call(PERFECT, (path,), codec="g711", out=tmp_path)
+        score = verdict.judged(made, made.talks[0], ("formants",)).scores["formants"]
+        doubted = score.reason.endswith("as that of noise and tones does; only a voice has formants")
+        assert (doubted or score.value is None) == has_note
+
+
 def test_a_network_that_lets_nothing_through_is_heard_as_silence(tmp_path: Path):
     made = call(one_link({"loss": "100 %"}, "nothing"), codec="g711", out=tmp_path)
     assert not made.talks[0].heard.values.any()
@@ -913,8 +946,8 @@ def test_an_mtu_that_is_too_small_for_a_stream_is_refused_by_its_option(
 ):
     refused = voxpath("call", "--over", over, "--mtu", "103 B", "--out", str(tmp_path / "runs"))
     assert refused.code != 0
-    told = "--mtu: 103 B leaves 63 bytes to a segment of TCP, which carries at least 64: an MTU of at least 104"
-    assert refused.err.count(told) == 1
+    told = "--mtu: 103 B leaves 63 bytes to a segment of TCP, which carries at least 64: an MTU of at least "
+    assert refused.err.count(f"{told}104 B is expected") == 1
     assert refused.err.count("segment") == 1
     network = one_link({"mtu": "104 B"}, "narrow")
     assert (call(network, over=over, codec="g711", out=tmp_path).talks[0].arrivals.complete != NEVER).all()

@@ -190,10 +190,11 @@ def matrix(cells: Cells) -> list[str]:
             runs = cells[name, over]
             summary = summarise([run.mos for run in runs])
             wide = 0.0 if summary.interval is None else (summary.interval[1] - summary.interval[0]) / 2
-            lost = 100 * statistics.mean(run.concealed for run in runs)
+            known = [run.concealed for run in runs if run.concealed is not None]
+            lost = f"{100 * statistics.mean(known):.1f} %" if known else "nothing was sent"
             told = f"{summary.mean:.2f} ± {wide:.2f}"
             told = f"**{told}**" if summary.mean >= best - 0.05 else told
-            row.append(f"{told}; {delay(runs)}; {lost:.1f} %")
+            row.append(f"{told}; {delay(runs)}; {lost}")
         lines.append(f"| {name} | " + " | ".join(row) + " |")
     return lines
 

@@ -41,12 +41,13 @@ class Counted:
     Attributes:
         judged: By the E-model; none where nothing was heard.
         delay_ms: From mouth to ear; none where no frame came.
-        concealed: Share of the frames that were not there when they were due; all where none was sent.
+        concealed: Share of the frames that were sent and not there when they were due; none where none was
+            sent.
     """
 
     judged: Judged | None
     delay_ms: float | None
-    concealed: float
+    concealed: float | None
 
     @property
     def r(self) -> float:
@@ -116,13 +117,13 @@ def many(
 def _counted(arrivals: Arrivals, encoded: Encoded, known: Impairment, wants: Wants) -> Counted:
     asked = jitter.waits(arrivals, wants.buffer)
     came = np.flatnonzero(asked != NEVER)
-    if not len(came):
-        return Counted(None, None, 1.0)
-    wait = int(asked[came[np.argmin(arrivals.complete[came])]])
     sent = arrivals.sent != NEVER
+    if not len(came):
+        return Counted(None, None, 1.0 if sent.any() else None)
+    wait = int(asked[came[np.argmin(arrivals.complete[came])]])
     late = (arrivals.complete != NEVER) & (arrivals.complete > arrivals.captured + wait)
     missing = late | (arrivals.complete == NEVER)
-    share = float(late.sum()) / max(1, int(missing.sum()))
+    share = float(late.sum()) / max(1, int(missing[sent].sum()))
     delay_ms = encoded.frame_ns / 1e6 + 1000 * encoded.lookahead / encoded.rate_hz + wait / 1e6
     if missing[sent].all():
         return Counted(None, delay_ms, 1.0)

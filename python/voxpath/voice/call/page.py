@@ -91,6 +91,9 @@ def numbers(talk: Talk, verdict: Verdict) -> Table:
     ]
     if heard.count(Fate.UNSENT):
         rows.append(["not sent", str(heard.count(Fate.UNSENT)), "frames in which nobody speaks (DTX)"])
+    if unconnected := heard.count(Fate.UNCONNECTED):
+        why = "frames for which there was no connection, or the other end was not heard of"
+        rows.append(["could not be sent", str(unconnected), why])
     if talk.echo is not None:
         rows += talk.echo.rows(None if delay is None else delay.total_ms)
     rows += [
@@ -121,6 +124,7 @@ def talk_told(talk: Talk, verdict: Verdict) -> dict[str, Any]:
             "recovered": heard.count(Fate.RECOVERED),
             "concealed": heard.count(*MISSING),
             "unsent": heard.count(Fate.UNSENT),
+            "unconnected": heard.count(Fate.UNCONNECTED),
         },
         "sections_s": verdict.sections_s,
         "scores": {name: asdict(score) for name, score in verdict.scores.items()},

@@ -35,6 +35,8 @@ class Fate(IntEnum):
     """It never came: concealed."""
     UNSENT = 4
     """It was not sent, since nobody speaks: comfort noise."""
+    UNCONNECTED = 5
+    """It could not be sent, since there was no connection, or the other end was not heard of."""
 
 
 MISSING = (Fate.LATE, Fate.LOST)
@@ -132,6 +134,8 @@ def _fate(number: int, now: int, encoded: Encoded, arrivals: Arrivals) -> Fate:
     """What a frame's fate is that is due now."""
     if not encoded.frames[number]:
         return Fate.UNSENT
+    if arrivals.sent[number] == NEVER:
+        return Fate.UNCONNECTED
     complete = int(arrivals.complete[number])
     if complete != NEVER and complete <= now:
         return Fate.PLAYED

@@ -119,6 +119,8 @@ def scores(evidence: Evidence, names: Sequence[str]) -> dict[str, Score]:
 def _needed(evidence: Evidence) -> Evidence:
     """Without what the slow measures do not ask for: an hour of it is copied into each process."""
     talk = evidence.talk
+    # What the codec makes of it is found while its sound is there.
+    _ = evidence.mute
     encoded = replace(talk.encoded, frames=(), copies=())
     return replace(evidence, talk=replace(talk, encoded=encoded, clean=talk.clean[:0]))
 

@@ -82,6 +82,16 @@ class Evidence:
         is_spoken = activity.is_enough(self._activity) if sections is None else bool(sections)
         return None if is_spoken else "no speech is found in the recording"
 
+    @property
+    def mute(self) -> str | None:
+        """That the codec makes silence of what is said, if it does: low rates have no bits for more."""
+        if "mute" not in self.known:
+            clean = self.talk.clean
+            is_mute = not self.is_silent and bool(len(clean)) and int(clean.max()) - int(clean.min()) <= 2
+            self.known["mute"] = f"the codec gives silence: {self.talk.encoded.told}" if is_mute else None
+        mute: str | None = self.known["mute"]
+        return mute
+
     @cached_property
     def doubt(self) -> str | None:
         """What speaks against speech in what is said, or that it was not looked for; none without a doubt."""

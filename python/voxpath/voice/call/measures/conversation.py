@@ -149,7 +149,7 @@ def beyond(talk: Talk) -> str | None:
 
 def unrated(evidence: Evidence) -> str | None:
     """Why a direction has no R; none where it has one."""
-    why = unheard(evidence.talk) or evidence.speechless or beyond(evidence.talk)
+    why = unheard(evidence.talk) or evidence.speechless or evidence.mute or beyond(evidence.talk)
     if why is not None or evidence.codec.impairment is not None:
         return why
     best = _lossless(evidence)

@@ -36,6 +36,8 @@ class Formants:
             return Score.none("the adaptive jitter buffer stretches time, so that frames are not aligned")
         if evidence.is_silent:
             return Score.none("nothing is said")
+        if evidence.speechless is not None or evidence.mute is not None:
+            return Score.none(str(evidence.speechless or evidence.mute))
         if evidence.talk.said.duration_s > _LONGEST_S:
             return Score.none(f"the recording is longer than {_LONGEST_S:g} s")
         try:
@@ -65,8 +67,7 @@ class Formants:
         moved = np.nanmedian(shifts, axis=0)
         lost = int(np.isnan(shifts).any(axis=1).sum())
         text = ", ".join(f"F{number} {hz:.0f}" for number, hz in enumerate(moved, 1)) + " Hz"
-        return Score(
-            text,
-            float(moved.mean()),
-            f"median of {int(loud.sum())} frames, {lost} of them incomplete",
-        )
+        told = f"median of {int(loud.sum())} frames, {lost} of them incomplete"
+        if evidence.doubt is not None:
+            told += f"; {evidence.doubt}; only a voice has formants"
+        return Score(text, float(moved.mean()), told)

@@ -33,6 +33,8 @@ def mean(
     """
     if evidence.speechless is not None:
         return Score.none(evidence.speechless)
+    if evidence.mute is not None:
+        return Score.none(evidence.mute)
     if not evidence.talk.heard.values.any():
         return Score.none("nothing is heard")
     if evidence.talk.said.duration_s < least_s:
