@@ -685,6 +685,23 @@ def test_a_recording_of_any_length_is_judged_or_said_to_be_too_short(millisecond
         assert score.value is None or np.isfinite(score.value), name
 
 
+@pytest.mark.parametrize("other", [-1.0, -0.5, 0.0, 0.5, 1.0])
+def test_channels_that_cancel_each_other_are_not_mixed(other: float, tmp_path: Path):
+    voice = read(None)
+    softer = np.rint(other * voice.values).astype(np.int16)
+    for first in (0, 1):
+        both = np.stack((voice.values, softer) if first == 0 else (softer, voice.values), axis=1)
+        taken = read(save(tmp_path / "both.wav", both, voice.rate_hz, channels=2))
+        if other < 0:
+            loudest = 1 if other == -1 else first + 1
+            told = "2 channels that cancel each other, as those of opposite phase do"
+            assert taken.notes == (f"{told}: channel {loudest}, the loudest, is taken",)
+            assert np.array_equal(taken.values, both[:, loudest - 1])
+        else:
+            assert taken.notes == ("2 channels, mixed to one",)
+            assert np.abs(taken.values - (1 + other) / 2 * voice.values).max() <= 1
+
+
 def test_what_is_missing_of_a_file_that_is_cut_off_is_told(tmp_path: Path):
     voice = read(None)
     whole = save(tmp_path / "whole.wav", voice.values, voice.rate_hz)

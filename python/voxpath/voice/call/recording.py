@@ -14,7 +14,7 @@ from voxpath.extras import install
 from voxpath.voice.call.problems import CallError
 
 if TYPE_CHECKING:
-    from av import AudioStream
+    from av import AudioFrame, AudioStream
     from av.container import InputContainer
     from numpy.typing import NDArray
 
@@ -30,6 +30,10 @@ _UNKNOWN = 0x7FF0_0000
 4 GiB less some headers there, or 0."""
 _TELLING = frozenset({"flac", "mp4"})
 """FFmpeg's names of formats whose head says how long each of its streams is. Of others it guesses."""
+_CANCELLED_DB = -3.0
+"""Below what the loudest channel alone gives to a mix. Channels without anything in common make it louder."""
+_HEARD = (4.0 / (_FULL + 1)) ** 2
+"""The power of what is above the noise of 16 bits."""
 _FLOATS = frozenset({"flt", "fltp", "dbl", "dblp"})
 """FFmpeg's names of formats of samples that may be no numbers."""
 
@@ -118,18 +122,24 @@ def _read(path: Path, name: str) -> Recording:
             resampler = av.AudioResampler(format="s16", layout="mono", rate=rate)
             promised = _promised(container, stream)
             parts = []
+            loudness = _Loudness(channels)
             for frame in container.decode(stream):
                 if frame.format.name in _FLOATS and not np.isfinite(frame.to_ndarray()).all():
                     raise CallError(f"{name}: has samples that are no finite numbers")
                 parts += [made.to_ndarray()[0] for made in resampler.resample(frame)]
+                loudness.add(frame)
             parts += [made.to_ndarray()[0] for made in resampler.resample(None)]
+        values = np.concatenate(parts) if parts else np.zeros(0, np.int16)
+        if not len(values):
+            raise CallError(f"{name}: has no samples")
+        notes = [f"{channels} channels, mixed to one"] if channels > 1 else []
+        if loudness.cancel(values):
+            values = _channel(path, rate, loudness.loudest)
+            taken = f"channel {loudness.loudest + 1}, the loudest, is taken"
+            notes = [f"{channels} channels that cancel each other, as those of opposite phase do: {taken}"]
     except (av.error.FFmpegError, OSError) as error:
         raise CallError(f"{name}: cannot be read as a sound: {error.strerror or error}") from None
-    values = np.concatenate(parts) if parts else np.zeros(0, np.int16)
-    if not len(values):
-        raise CallError(f"{name}: has no samples")
     text = path.with_suffix(".txt")
-    notes = [f"{channels} channels, mixed to one"] if channels > 1 else []
     seconds = len(values) / rate
     share = _share_there(path)
     notes += _cut_off(seconds, promised if share is None else seconds / share)
@@ -139,6 +149,51 @@ def _read(path: Path, name: str) -> Recording:
     if clipped > 0.001:
         return replace(recording, notes=(*notes, f"{100 * clipped:.1f} % of the samples are clipped"))
     return recording
+
+
+class _Loudness:
+    """The power of each channel, to know whether they cancel each other in a mix."""
+
+    def __init__(self, channels: int) -> None:
+        import av
+
+        self._powers = np.zeros(channels)
+        self._samples = 0
+        self._planes = av.AudioResampler(format="fltp") if channels > 1 else None
+
+    def add(self, frame: AudioFrame) -> None:
+        """A frame of the file; of one channel nothing has to be known."""
+        if self._planes is None:
+            return
+        for made in self._planes.resample(frame):
+            values = made.to_ndarray()
+            self._powers += np.einsum("cn,cn->c", values, values, dtype=np.float64)
+            self._samples += values.shape[1]
+
+    @property
+    def loudest(self) -> int:
+        """Which channel is the loudest, from 0."""
+        return int(np.argmax(self._powers))
+
+    def cancel(self, mixed: NDArray[np.int16]) -> bool:
+        """Whether their mix is much softer than one of them alone would be in it, beside silent ones."""
+        if not self._samples:
+            return False
+        mix = float(np.mean((mixed / (_FULL + 1.0)) ** 2))
+        alone = float(self._powers.max()) / self._samples / len(self._powers) ** 2
+        return alone > _HEARD and mix < alone * 10 ** (_CANCELLED_DB / 10)
+
+
+def _channel(path: Path, rate: int, number: int) -> NDArray[np.int16]:
+    """One channel of a file that can be read."""
+    import av
+
+    planes = av.AudioResampler(format="s16p", rate=rate)
+    with av.open(str(path), mode="r") as container:
+        frames = (made for frame in container.decode(audio=0) for made in planes.resample(frame))
+        parts = [made.to_ndarray()[number] for made in frames]
+        parts += [made.to_ndarray()[number] for made in planes.resample(None)]
+    return np.concatenate(parts)
 
 
 def _cut_off(seconds: float, promised: float | None) -> list[str]:
