@@ -724,18 +724,37 @@ def test_a_whole_wav_with_a_wrong_byte_rate_is_whole(tmp_path: Path):
     assert read(wrong).notes == ()
 
 
-@pytest.mark.parametrize("suffix", ["flac", "m4a", "mp4", "mkv", "ogg", "mp3", "aac", "aiff"])
-def test_a_whole_file_is_not_said_to_be_cut_off(suffix: str, tmp_path: Path):
+CODEC_OF = {
+    "flac": "flac",
+    "m4a": "aac",
+    "mp4": "aac",
+    "mkv": "aac",
+    "webm": "libopus",
+    "ogg": "libopus",
+    "mp3": "libmp3lame",
+    "aac": "aac",
+    "aiff": "pcm_s16be",
+    "au": "pcm_s16be",
+    "caf": "pcm_s16le",
+    "w64": "pcm_s16le",
+    "rf64": "pcm_s16le",
+}
+RAW = {name for name, codec in CODEC_OF.items() if codec.startswith("pcm")}
+SAID = np.concatenate((read(None).values, np.zeros(160_000, np.int16)))
+
+
+def written(path: Path, **options: str) -> Path:
+    """`SAID` in a file of a format, beside a longer film where it has one."""
     import av
 
-    path = tmp_path / f"said.{suffix}"
-    codec = {"ogg": "libopus", "mp3": "libmp3lame", "flac": "flac", "aiff": "pcm_s16be"}.get(suffix, "aac")
-    film = suffix in {"mp4", "mkv"}
-    said = np.concatenate((read(None).values, np.zeros(160_000, np.int16)))
-    with av.open(str(path), "w") as file:
-        sound = file.add_stream(codec, rate=48_000 if suffix == "ogg" else 16_000, layout="mono")
+    suffix = path.suffix[1:]
+    codec, film = CODEC_OF[suffix], suffix in {"mp4", "mkv"}
+    if suffix == "rf64":
+        options["rf64"] = "always"
+    with av.open(str(path), "w", format="wav" if suffix == "rf64" else None, options=options) as file:
+        sound = file.add_stream(codec, rate=48_000 if codec == "libopus" else 16_000, layout="mono")
         picture = file.add_stream("mpeg4", rate=5, width=64, height=64, pix_fmt="yuv420p") if film else None
-        frame = av.AudioFrame.from_ndarray(said[None], "s16", "mono")
+        frame = av.AudioFrame.from_ndarray(SAID[None], "s16", "mono")
         frame.sample_rate = 16_000
         resampler = av.AudioResampler(sound.format, "mono", sound.rate, sound.frame_size or 1024)
         for part in [*resampler.resample(frame), *resampler.resample(None)]:
@@ -745,14 +764,64 @@ def test_a_whole_file_is_not_said_to_be_cut_off(suffix: str, tmp_path: Path):
             file.mux(picture.encode(av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), np.uint8))))
         if picture:
             file.mux(picture.encode(None))
+    return path
+
+
+@pytest.mark.parametrize("suffix", CODEC_OF)
+def test_a_whole_file_is_not_said_to_be_cut_off(suffix: str, tmp_path: Path):
+    path = written(tmp_path / f"said.{suffix}")
     one = read(path)
     assert one.notes == ()
-    assert one.duration_s == pytest.approx(len(said) / 16_000, abs=0.1)
+    assert one.duration_s == pytest.approx(len(SAID) / 16_000, abs=0.1)
     if suffix == "flac":
-        octets, twice = path.read_bytes(), 2 * len(said)
+        octets, twice = path.read_bytes(), 2 * len(SAID)
         # The head's count of samples (RFC 9639 section 8.2).
         path.write_bytes(octets[:22] + twice.to_bytes(4, "big") + octets[26:])
         assert "is cut off" in read(path).notes[0]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.97])
+@pytest.mark.parametrize("suffix", sorted(set(CODEC_OF) - {"m4a", "mp4", "aac"}))
+def test_a_file_that_is_cut_off_is_said_to_be(suffix: str, share: float, tmp_path: Path):
+    """MP4's index is at its end, so it is refused; ADTS has no length, and its last frame may be whole."""
+    path = written(tmp_path / f"said.{suffix}")
+    octets = path.read_bytes()
+    path.write_bytes(octets[: int(share * len(octets))])
+    one = read(path)
+    (told,) = [note for note in one.notes if "is cut off" in note]
+    if suffix in RAW | {"flac"}:
+        assert told.endswith(f"it has {one.duration_s:.2f} s of the {len(SAID) / 16_000:.2f} s that it says")
+    elif suffix != "ogg":
+        assert f"it has {100 * share:.0f}" in told or f"it has {100 * share - 1:.0f}" in told
+
+
+@pytest.mark.parametrize(
+    ("suffix", "before", "size"),
+    [("au", b".snd\0\0\0\x20", b"\xff" * 4), ("caf", b"data", b"\xff" * 8), ("webm", b"", b"")],
+)
+def test_a_file_that_was_written_as_it_came_is_not_said_to_be_cut_off(
+    suffix: str, before: bytes, size: bytes, tmp_path: Path
+):
+    """Its length is not known, which WebM's muxer says by itself when it is live."""
+    path = written(tmp_path / f"said.{suffix}", **({} if size else {"live": "1"}))
+    octets = path.read_bytes()
+    at = octets.index(before) + len(before)
+    octets = octets[:at] + size + octets[at + len(size) :]
+    path.write_bytes(octets[: len(octets) // 2])
+    assert not [note for note in read(path).notes if "is cut off" in note]
+
+
+@pytest.mark.parametrize("suffix", sorted(set(CODEC_OF) - RAW))
+def test_damage_inside_of_a_compressed_file_is_said(suffix: str, tmp_path: Path):
+    path = written(tmp_path / f"said.{suffix}")
+    octets = bytearray(path.read_bytes())
+    # Speech is in the first half.
+    begin = len(octets) // 4
+    octets[begin : begin + 1_000] = np.random.default_rng(2).integers(0, 256, 1_000, np.uint8).tobytes()
+    path.write_bytes(octets)
+    one = read(path)
+    assert any(note.startswith("the file is damaged: ") for note in one.notes), one.notes
+    assert 1 < one.duration_s < len(SAID) / 16_000
 
 
 def test_words_that_are_no_text_are_refused(tmp_path: Path):

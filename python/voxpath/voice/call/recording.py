@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voxpath.extras import install
+from voxpath.voice.call import wholeness
 from voxpath.voice.call.problems import CallError
 
 if TYPE_CHECKING:
-    from av import AudioFrame, AudioStream
+    from collections.abc import Iterator
+
+    from av import AudioFrame, AudioStream, Packet
     from av.container import InputContainer
     from numpy.typing import NDArray
 
@@ -23,11 +26,10 @@ SAMPLE = "sample.flac"
 
 LOWEST_HZ, HIGHEST_HZ = 8_000, 48_000
 _FULL = 32_767
+_GAP_S = 0.02
+"""So much later than the one before ends a frame may begin: some containers round times to a millisecond."""
 _ROUNDED_S = 0.1
 """By so much a compressed file's own length may be off."""
-_UNKNOWN = 0x7FF0_0000
-"""From this size on, in bytes, a WAVE file's data has no end that was known: who writes as it comes puts 2 or
-4 GiB less some headers there, or 0."""
 _TELLING = frozenset({"flac", "mp4"})
 """FFmpeg's names of formats whose head says how long each of its streams is. Of others it guesses."""
 _CANCELLED_DB = -3.0
@@ -123,7 +125,8 @@ def _read(path: Path, name: str) -> Recording:
             promised = _promised(container, stream)
             parts = []
             loudness = _Loudness(channels)
-            for frame in container.decode(stream):
+            damages = _Damages(stream)
+            for frame in damages.frames(container):
                 if frame.format.name in _FLOATS and not np.isfinite(frame.to_ndarray()).all():
                     raise CallError(f"{name}: has samples that are no finite numbers")
                 parts += [made.to_ndarray()[0] for made in resampler.resample(frame)]
@@ -131,7 +134,8 @@ def _read(path: Path, name: str) -> Recording:
             parts += [made.to_ndarray()[0] for made in resampler.resample(None)]
         values = np.concatenate(parts) if parts else np.zeros(0, np.int16)
         if not len(values):
-            raise CallError(f"{name}: has no samples")
+            what = "; ".join(damages.told())
+            raise CallError(f"{name}: has no samples" + (f": {what}" if what else ""))
         notes = [f"{channels} channels, mixed to one"] if channels > 1 else []
         if loudness.cancel(values):
             values = _channel(path, rate, loudness.loudest)
@@ -140,9 +144,7 @@ def _read(path: Path, name: str) -> Recording:
     except (av.error.FFmpegError, OSError) as error:
         raise CallError(f"{name}: cannot be read as a sound: {error.strerror or error}") from None
     text = path.with_suffix(".txt")
-    seconds = len(values) / rate
-    share = _share_there(path)
-    notes += _cut_off(seconds, promised if share is None else seconds / share)
+    notes += [*damages.told(), *_cut_off(path, len(values) / rate, promised)]
     said = _words(text) if text.is_file() else None
     recording = Recording(name, rate, values, said, tuple(notes))
     clipped = recording.clipped
@@ -190,15 +192,69 @@ def _channel(path: Path, rate: int, number: int) -> NDArray[np.int16]:
 
     planes = av.AudioResampler(format="s16p", rate=rate)
     with av.open(str(path), mode="r") as container:
-        frames = (made for frame in container.decode(audio=0) for made in planes.resample(frame))
+        whole = _Damages(container.streams.audio[0]).frames(container)
+        frames = (made for frame in whole for made in planes.resample(frame))
         parts = [made.to_ndarray()[number] for made in frames]
         parts += [made.to_ndarray()[number] for made in planes.resample(None)]
     return np.concatenate(parts)
 
 
-def _cut_off(seconds: float, promised: float | None) -> list[str]:
+class _Damages:
+    """What is wrong inside of a file: packets that cannot be decoded, and sound that is not there."""
+
+    def __init__(self, stream: AudioStream) -> None:
+        self._stream = stream
+        self._rate = stream.codec_context.sample_rate
+        self._samples = 0
+        self._due_s: float | None = None
+        self._broken: list[float] = []
+        self._gaps: list[float] = []
+
+    def frames(self, container: InputContainer) -> Iterator[AudioFrame]:
+        """All that can be decoded."""
+        for packet in container.demux(self._stream):
+            yield from self._decoded(packet)
+
+    def _decoded(self, packet: Packet[AudioStream]) -> Iterator[AudioFrame]:
+        import av
+
+        try:
+            frames = self._stream.decode(packet)
+        except av.error.FFmpegError:
+            self._broken.append(self._samples / self._rate)
+            return
+        for frame in frames:
+            begins = frame.time
+            if begins is not None:
+                if self._due_s is not None and begins - self._due_s > _GAP_S:
+                    self._gaps.append(self._samples / self._rate)
+                self._due_s = begins + frame.samples / frame.sample_rate
+            self._samples += frame.samples
+            yield frame
+
+    def told(self) -> list[str]:
+        """In words, where the places are those of what was read."""
+        notes = []
+        for places, what in (
+            (self._broken, "cannot be decoded"),
+            (self._gaps, "sound is missing"),
+        ):
+            if places:
+                where = (
+                    f"at {places[0]:.2f} s"
+                    if len(places) == 1
+                    else f"at {len(places)} places, first at {places[0]:.2f} s"
+                )
+                notes.append(f"the file is damaged: {what} {where}")
+        return notes
+
+
+def _cut_off(path: Path, seconds: float, promised: float | None) -> list[str]:
     """What is missing of a file that says how long it is."""
-    if promised is None or promised - seconds <= _ROUNDED_S:
+    if promised is None:
+        told = wholeness.missing(path, seconds)
+        return [] if told is None else [told]
+    if promised - seconds <= _ROUNDED_S:
         return []
     return [f"the file is cut off: it has {seconds:.2f} s of the {promised:.2f} s that it says"]
 
@@ -210,24 +266,6 @@ def _promised(container: InputContainer, stream: AudioStream) -> float | None:
     if stream.duration is None or stream.time_base is None:
         return None
     return float(stream.duration * stream.time_base)
-
-
-def _share_there(path: Path) -> float | None:
-    """Of the data that a RIFF WAVE file says to have, how much is there; none of another file.
-
-    All is there of a file whose writer did not know the size.
-    """
-    with path.open("rb") as file:
-        head = file.read(12)
-        if head[:4] != b"RIFF" or head[8:] != b"WAVE":
-            return None
-        while len(chunk := file.read(8)) == 8:
-            size = int.from_bytes(chunk[4:], "little")
-            if chunk[:4] == b"data":
-                there = path.stat().st_size - file.tell()
-                return min(1.0, there / size) if 0 < size < _UNKNOWN else 1.0
-            file.seek(size + size % 2, 1)
-    return 1.0
 
 
 def _words(path: Path) -> str:
