@@ -65,7 +65,7 @@ help:
 	@echo 'make study-hoang  the study hoang2017 in full, on real sockets too: a quarter of an hour (docs/measured/hoang2017.md)'
 	@echo 'make study-mptcp  the study tran2018 in full, on real hosts too: a quarter of an hour; it can be interrupted (docs/measured/tran2018.md)'
 	@echo 'make picture      the picture of the README, by Chromium (docs/images)'
-	@echo 'make one-voice    which transport carries a voice over which network: five minutes (docs/measured/one-voice.md)'
+	@echo 'make one-voice    which transport carries a voice over which network: nine minutes (docs/measured/one-voice.md)'
 	@echo 'make bench-front  the start of the command line, what exec adds, and make demo in a fresh clone (docs/measured/first-use.md)'
 	@echo 'make router       the kernel'"'"'s tbf and nftables beside our loop: five minutes (docs/measured/router.md)'
 	@echo 'make mahimahi     packet-delivery traces in exec, the simulator and mm-link: five minutes; TRACES="a.up b.down" adds some (docs/measured/mahimahi.md)'

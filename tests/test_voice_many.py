@@ -6,6 +6,7 @@ import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,11 +57,29 @@ def test_nothing_is_concealed_on_a_perfect_network_and_all_without_one():
     assert (unsent.judged, unsent.delay_ms, unsent.concealed) == (None, None, None)
 
 
-def test_the_page_of_one_voice_averages_the_delays_that_there_are():
+@pytest.fixture
+def bench() -> Any:
     spec = importlib.util.spec_from_file_location("voice_run", ROOT / "benches/voice/run.py")
-    bench = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = bench
-    spec.loader.exec_module(bench)
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = made
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_the_page_of_one_voice_has_every_transport_over_the_kernel(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+):
+    asked = []
+    monkeypatch.setattr(bench, "over_the_kernel", lambda name, over: asked.append((name, over)) or "90.0")
+    runs = [Counted(None, None, None)]
+    cells = {(name, over): runs for name in bench.CHECKED for over in TRANSPORTS}
+    lines = bench.checks(cells)
+    assert asked == list(cells)
+    assert lines[0] == "| network | rtp | tcp | websocket | mptcp | mqtt |"
+    assert lines[2] == f"| {bench.CHECKED[0]} |" + " 90.0; 0.0 to 0.0 |" * len(TRANSPORTS)
+
+
+def test_the_page_of_one_voice_averages_the_delays_that_there_are(bench: Any):
     never, slow, slower = (Counted(None, ms, 1.0) for ms in (None, 100.0, 200.0))
     assert bench.delay([slow, never, slower]) == "150 ms"
     assert bench.delay([never]) == "no frame came"

@@ -250,22 +250,30 @@ def grid(cells: Mapping[tuple[int, float, str], Sequence[Counted]]) -> list[str]
 
 
 def checks(cells: Cells) -> list[str]:
-    """R of calls over the kernel, beside what the simulator has of the same network; or why there is none."""
-    lines = ["| network | R over the kernel | R of the simulator, least to most |", "| --- | --- | --- |"]
+    """R of calls over the kernel, beside what the simulator has of the same cell; or why there is none."""
+    lines = head(TRANSPORTS)
+    places = [(name, over) for name in CHECKED for over in TRANSPORTS]
+    found = dict(
+        zip(places, shown((over_the_kernel(*place) for place in places), "over the kernel"), strict=True)
+    )
     for name in CHECKED:
-        simulated = [run.r for run in cells[name, "rtp"]]
-        try:
-            found = over_the_kernel(NETWORKS[name])
-        except (CallError, RealError) as error:
-            found = f"none: {error}"
-        lines.append(f"| {name} | {found} | {min(simulated):.1f} to {max(simulated):.1f} |")
+        row = []
+        for over in TRANSPORTS:
+            simulated = [run.r for run in cells[name, over]]
+            row.append(f"{found[name, over]}; {min(simulated):.1f} to {max(simulated):.1f}")
+        lines.append(f"| {name} | " + " | ".join(row) + " |")
     return lines
 
 
-def over_the_kernel(network: Network) -> str:
-    """R of a call in real time."""
-    with tempfile.TemporaryDirectory() as out:
-        made = call(network, over="rtp", codec=CODEC, buffer=BUFFER, seed=SEED, backend="real", out=out)
+def over_the_kernel(name: str, over: str) -> str:
+    """R of a call of a cell in real time, or why there is none."""
+    try:
+        with tempfile.TemporaryDirectory() as out:
+            made = call(
+                NETWORKS[name], over=over, codec=CODEC, buffer=BUFFER, seed=SEED, backend="real", out=out
+            )
+    except (CallError, RealError) as error:
+        return f"none: {error}"
     found = judge(Evidence(made.talks[0], made.codec, False))
     return "nothing was heard" if found is None else f"{found.rating.r:.1f}"
 
@@ -353,7 +361,7 @@ def page_of(measured: Measured) -> list[str]:
     if real:
         page += [
             "## Over the kernel",
-            "The same packets by RTP from host to host in real time, with other random losses.",
+            "The same frames from host to host in real time, by each transport, with other random losses: R over the kernel; R of the simulator's replications, from least to most.",
             "",
             *real,
             "",
