@@ -32,7 +32,7 @@ from voxpath.voice.call.codecs.base import Encoded, Wish
 from voxpath.voice.call.network import of_scenario, one_link
 from voxpath.voice.call.player import MISSING, Fate
 from voxpath.voice.call.problems import CallError
-from voxpath.voice.call.programs import datagrams, mqtt, rtcp, rtp, streams, websockets
+from voxpath.voice.call.programs import datagrams, mqtt, pacing, rtcp, rtp, streams, websockets
 from voxpath.voice.call.recording import read
 from voxpath.voice.call.transports import TRANSPORTS
 from voxpath.voice.call.transports.base import NEVER, Wants, Way
@@ -116,6 +116,26 @@ def dropped(folder: Path, sizes: Collection[int] = (FRAME,)) -> int:
     """Packets of frames, which have these sizes, that the network's losses took on the way there."""
     lost = packets(folder).filter(pl.col("action") == "lost")["payload_bytes"]
     return int(lost.is_in(list(sizes)).sum())
+
+
+@pytest.mark.parametrize(("tcp", "control"), [(None, "cubic"), ({"congestion": "reno"}, "reno")])
+def test_a_voice_has_the_congestion_control_of_its_host_and_not_the_machines(
+    tcp: dict[str, str] | None, control: str
+):
+    """Which may be BBR, and is asked of the simulator by the profile of the host."""
+    hosts = {"client": {"profile": "linux", **({} if tcp is None else {"tcp": tcp})}}
+    network = dataclasses.replace(LOSSY, data={**LOSSY.data, "hosts": {**LOSSY.data["hosts"], **hosts}})
+    document = kernel.planned(network, None)
+    assert kernel.congestion_of(document, "client") == control
+    place = pacing.Place("127.0.0.1", 0, True, congestion=kernel.congestion_of(document, "client"))
+    with pacing.door(place) as here:
+        there = place._replace(port=here.getsockname()[1])
+        speaker = pacing.connected(there, pacing.Patience(False))
+        assert speaker is not None
+        with speaker, here.accept()[0] as listener:
+            for end in (speaker, listener):
+                told = end.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+                assert told.rstrip(b"\0").decode() == control
 
 
 @pytest.mark.parametrize("over", sorted(set(TRANSPORTS) - {"rtp"}))

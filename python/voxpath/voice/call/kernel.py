@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from voxpath import _engine
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.programs import pacing, rtp
 from voxpath.voice.call.transports.base import NEVER, Arrivals, Way
@@ -109,6 +110,7 @@ def _carried(
         # A broker or a server is there before anybody speaks.
         listeners = [
             _started(
+                document,
                 net,
                 programs,
                 one,
@@ -127,7 +129,7 @@ def _carried(
             frames = Path(scratch, f"{way.name}.frames")
             write_frames(frames, encoded)
             with frames.open("rb") as said:
-                speakers.append(_started(net, programs, one, way, index, "send", [], stdin=said))
+                speakers.append(_started(document, net, programs, one, way, index, "send", [], stdin=said))
         sent = [_told(one) for one in speakers]
         # What is late is waited for as long as in the simulator.
         tail = max(way.times.tail_ns for way in ways) / 1e9
@@ -180,7 +182,18 @@ def ticks_of(encoded: Encoded) -> int:
     return encoded.frame_ns * encoded.clock_hz // 1_000_000_000
 
 
+def congestion_of(document: Document, host: str) -> str:
+    """The congestion control that a host has by the scenario; the machine's own may be another one."""
+    found = document.scenario.hosts[host]
+    own = None if found.tcp is None else found.tcp.congestion
+    if own is not None:
+        return own
+    usual: str = json.loads(_engine.profile(found.profile))["congestion"]
+    return usual
+
+
 def _started(
+    document: Document,
     net: RealNetwork,
     programs: Path,
     carrier: Carrier,
@@ -195,7 +208,8 @@ def _started(
     port = PORT + 2 * index if carrier.port is None else carrier.port
     door = carrier.door or min((way.from_, way.to), key=lambda end: len(net.addresses[end]))
     waits = [max(way.times.patience_ns, way.times.tail_ns) / 1e9, way.times.round_ns / 1e9]
-    program = [sys.executable, str(programs / f"{carrier.program}.py"), "waits", *map(str, waits)]
+    settings = [*map(str, waits), congestion_of(document, host)]
+    program = [sys.executable, str(programs / f"{carrier.program}.py"), "set", *settings]
     address = net.addresses[door][0]
     return net.host(host).popen(
         [*program, does, "at" if host == door else "to", address, str(port), *counted, *carrier.arguments],

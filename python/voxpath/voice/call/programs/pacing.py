@@ -19,7 +19,7 @@ import select
 import socket
 import sys
 import time
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,6 +46,7 @@ class Place(NamedTuple):
         waits: Whether it is this end that waits there.
         patience_s: For a connection to the other end, and for what it has not taken after the last frame.
         round_s: What it takes there and back at most, if that is known.
+        congestion: TCP's congestion control; none is what the machine has.
     """
 
     address: str
@@ -53,6 +54,15 @@ class Place(NamedTuple):
     waits: bool
     patience_s: float = PATIENCE_S
     round_s: float = 0.0
+    congestion: str | None = None
+
+    def socket(self, protocol: int = 0) -> socket.socket:
+        """One for a connection, with its congestion control; Nagle's algorithm is off."""
+        made = socket.socket(family(self.address), socket.SOCK_STREAM, protocol)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.congestion is not None:
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.congestion.encode())
+        return made
 
 
 Came = list[tuple[int, int, str]]
@@ -206,8 +216,7 @@ def met(place: Place, patience: Patience, protocol: int = 0) -> socket.socket | 
 def connected(place: Place, patience: Patience, protocol: int = 0) -> socket.socket | None:
     """A connection, once somebody waits for it; none in vain."""
     while True:
-        here = socket.socket(family(place.address), socket.SOCK_STREAM, protocol)
-        here.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        here = place.socket(protocol)
         here.setblocking(False)
         error = here.connect_ex((place.address, place.port))
         if error == errno.EINPROGRESS:
@@ -224,7 +233,7 @@ def connected(place: Place, patience: Patience, protocol: int = 0) -> socket.soc
 
 def door(place: Place, protocol: int = 0) -> socket.socket:
     """Where the other end connects."""
-    here = socket.socket(family(place.address), socket.SOCK_STREAM, protocol)
+    here = place.socket(protocol)
     here.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     here.bind((place.address, place.port))
     here.listen()
@@ -264,18 +273,19 @@ def run(
 ) -> None:
     """Does what the arguments say: who it is, where both ends meet, the listener's count, and more.
 
-    Before them may stand `waits PATIENCE_S ROUND_S`, of a network whose way is long.
+    Before them may stand `set PATIENCE_S ROUND_S CONGESTION`, as `Place` has them.
     """
     # As the ends of flows, which do not wait for other programs either (`crates/host/src/run.rs`).
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(os.sched_get_priority_min(os.SCHED_FIFO)))
-    times: tuple[float, ...] = ()
-    if arguments[:1] == ["waits"]:
-        times, arguments = tuple(map(float, arguments[1:3])), arguments[3:]
+    settings: tuple[Any, ...] = ()
+    if arguments[:1] == ["set"]:
+        patience, round_trip, congestion = arguments[1:4]
+        settings, arguments = (float(patience), float(round_trip), congestion), arguments[4:]
     match arguments:
         case ["send", "at" | "to" as waits, address, port, *more]:
-            send(Place(address, int(port), waits == "at", *times), *more)
+            send(Place(address, int(port), waits == "at", *settings), *more)
         case ["receive", "at" | "to" as waits, address, port, count, *more]:
-            receive(Place(address, int(port), waits == "at", *times), int(count), *more)
+            receive(Place(address, int(port), waits == "at", *settings), int(count), *more)
         case _:
             raise SystemExit(usage)
