@@ -648,7 +648,7 @@ def test_concealment_goes_on_with_the_pitch_and_fades():
         ("opus", Wish(frame_ns=7_000_000), "2.5, 5, 10, 20, 40 or 60 ms"),
         ("g711", Wish(bitrate=32_000), "64 kbit/s"),
         ("pcm", Wish(dtx=True), "no DTX"),
-        ("pcm", Wish(frame_ns=60_000_000), "give a shorter frame"),
+        ("pcm", Wish(frame_ns=60_000_000), "give a frame of 2.5 ms or 5 ms or 10 ms or 20 ms"),
         ("g711", Wish(frame_ns=5_000_000), "10, 20, 40 or 60 ms"),
     ],
 )

@@ -34,13 +34,7 @@ class Pcm:
         """Cuts the recording at its own rate."""
         if wish.bitrate is not None or wish.fec or wish.dtx:
             raise CallError("pcm has no bit rate to choose, no in-band FEC and no DTX")
-        frame = samples_of(wish, recording.rate_hz)
-        if 2 * frame > _MOST:
-            longest = _MOST / 2 / recording.rate_hz * 1000
-            raise CallError(
-                f"a frame of pcm at {recording.rate_hz} samples/s is at most {longest:.4g} ms, "
-                "so that it fits into a packet: give a shorter frame"
-            )
+        frame = samples_of(wish, recording.rate_hz, _MOST // 2)
         parts = frames_of(recording.values, frame)
         frames = [part.astype(">i2").tobytes() for part in parts]
         told = f"PCM, {recording.rate_hz} samples/s of 16 bits, {1000 * frame / recording.rate_hz:g} ms"
