@@ -1026,6 +1026,21 @@ def test_what_cannot_be_is_told_and_nothing_is_written(
     assert not list(tmp_path.glob("*.html"))
 
 
+@pytest.mark.parametrize("over", TRANSPORTS)
+def test_a_scenario_may_have_flows_of_the_voices_name(over: str, tmp_path: Path):
+    names = ("voice", "voice-there", "voice2")
+    pings = [
+        {"name": name, "from": "client", "to": "server", "app": {"kind": "ping", "packets": "2 packets"}}
+        for name in names
+    ]
+    network = one_link({"delay": "20 ms"}, "named")
+    taken = dataclasses.replace(network, data={**network.data, "flows": pings})
+    made = call(taken, (None, None), over=over, codec="g711", out=tmp_path)
+    assert all((talk.arrivals.complete != NEVER).all() for talk in made.talks)
+    assert taken.voice == "voice3"
+    assert network.voice == "voice"
+
+
 @pytest.mark.parametrize("over", sorted(set(TRANSPORTS) - {"rtp"}))
 def test_an_mtu_that_is_too_small_for_a_stream_is_refused_by_its_option(
     voxpath: Any, over: str, tmp_path: Path

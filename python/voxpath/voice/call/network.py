@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ HERE, THERE = "client", "server"
 """The hosts of one link, and those that are looked for in a scenario."""
 
 VOICE = "voice"
-"""Names of the flows and processes that carry it begin so."""
+"""Names of the flows and processes that carry it begin so, where no other's do."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,13 @@ class Network:
     there: str = THERE
     base: Path = field(default_factory=Path)
     is_link: bool = False
+
+    @property
+    def voice(self) -> str:
+        """How names of the flows and processes that carry the voice begin: as no other's."""
+        others = [one.get("name", "") for key in ("flows", "processes") for one in self.data.get(key, [])]
+        names = (VOICE if number == 1 else f"{VOICE}{number}" for number in itertools.count(1))
+        return next(name for name in names if not any(other.startswith(name) for other in others))
 
 
 def one_link(link: Mapping[str, Any], told: str, base: Path | None = None) -> Network:

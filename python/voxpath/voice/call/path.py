@@ -254,14 +254,14 @@ def _check_spoken(ways: Sequence[Way]) -> None:
 
 
 def timed(network: Network, transport: Transport, ways: Sequence[Way], wants: Wants) -> list[Way]:
-    """Directions with how long the call waits.
+    """Directions with how long the call waits, and how their flows are called.
 
     Raises:
         CallError: The transport does not go over the network.
         ScenarioError: The network cannot be.
     """
     waits = times.of(network, transport, ways, wants)
-    return [replace(way, times=waits) for way in ways]
+    return [replace(way, times=waits, voice=network.voice) for way in ways]
 
 
 def planned(

@@ -52,7 +52,7 @@ def _round_trip(network: Network, stops: Sequence[str]) -> int:
     """What it takes at most by all stops, there and back, queues left out; in nanoseconds."""
     from voxpath.scenario import from_dict
 
-    names = [f"{VOICE}-stop-{number}" for number in range(1, len(stops))]
+    names = [f"{network.voice}-stop-{number}" for number in range(1, len(stops))]
     probes = [
         {"name": name, "from": here, "to": there, "app": {"kind": "ping", "packets": "1 packets"}}
         for name, here, there in zip(names, stops, stops[1:], strict=False)

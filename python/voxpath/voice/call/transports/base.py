@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
+from voxpath.voice.call.network import VOICE
 from voxpath.voice.call.problems import CallError
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Way:
         frame_ns: Length of a frame.
         clock_hz: Ticks of RTP's clock, if it is to be known.
         times: How long the call waits.
+        voice: How names of the flows and processes that carry it begin.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Way:
     frame_ns: int
     clock_hz: int = 48_000
     times: Times = _USUAL
+    voice: str = VOICE
 
     @property
     def end_ns(self) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from voxpath.voice.call.network import VOICE
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.transports.base import NEVER, Arrivals, Carrier, rounds_of, with_flows
 
@@ -47,7 +46,7 @@ class Mqtt:
         """From the tables of publications and clients: what the broker had, and did not get rid of."""
         import polars as pl
 
-        speaker = f"{VOICE}-{way.name}"
+        speaker = f"{way.voice}-{way.name}"
         rows = table("publications").filter(pl.col("flow").cast(pl.String) == speaker)
         first = rows.filter(pl.col("first_delivered_ns").is_not_null()).get_column("message").min()
         stayed = rows.filter(pl.col("broker_ns").is_not_null(), pl.col("first_delivered_ns").is_null())
@@ -77,16 +76,16 @@ class Mqtt:
         tcp = {"nagle": False}
         processes: list[dict[str, Any]] = []
         for way in ways:
-            topic = f"{VOICE}/{way.name}"
+            topic = f"{way.voice}/{way.name}"
             processes += [
                 {
-                    "name": f"{VOICE}-{way.name}-listener",
+                    "name": f"{way.voice}-{way.name}-listener",
                     "host": way.to,
                     "tcp": tcp,
                     "app": {"kind": "subscriber", "broker": broker, "filters": [topic]},
                 },
                 {
-                    "name": f"{VOICE}-{way.name}",
+                    "name": f"{way.voice}-{way.name}",
                     "host": way.from_,
                     "tcp": tcp,
                     "app": {
@@ -109,7 +108,7 @@ class Mqtt:
         """Both ends go to the broker, which is the scenario's, or ours at a host of its own."""
         wants.refuse_repair(self.name)
         network, broker = _with_broker(network)
-        return Carrier("mqtt", broker, [f"{VOICE}/{way.name}"], network, _PORT, counts=True)
+        return Carrier("mqtt", broker, [f"{way.voice}/{way.name}"], network, _PORT, counts=True)
 
     def packets(self, way: Way, wants: Wants) -> None:
         """None that have frames: a byte stream."""
@@ -119,7 +118,7 @@ class Mqtt:
         """From the table of publications; speech begins when the broker has accepted the speaker."""
         import polars as pl
 
-        rows = rows.filter(pl.col("flow").cast(pl.String) == f"{VOICE}-{way.name}")
+        rows = rows.filter(pl.col("flow").cast(pl.String) == f"{way.voice}-{way.name}")
         found = Arrivals.nothing(way)
         number = rows.get_column("message").cast(pl.Int64).to_numpy()
         captured = rows.get_column("published_ns").cast(pl.Int64).to_numpy()

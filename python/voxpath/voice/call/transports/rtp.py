@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from voxpath.voice.call.network import VOICE
 from voxpath.voice.call.problems import CallError
 from voxpath.voice.call.programs.rtp import MOST_COPY, copied, octets_around
 from voxpath.voice.call.transports.base import NEVER, Arrivals, Carrier, with_flows
@@ -64,7 +63,7 @@ class Rtp:
             "duration": f"{lasts} ns",
         }
         flow = {
-            "name": VOICE,
+            "name": there.voice,
             "from": there.from_,
             "to": there.to,
             "start": f"{times.lead_ns} ns",
@@ -102,7 +101,7 @@ class Rtp:
         import polars as pl
 
         rows = rows.filter(
-            pl.col("flow").cast(pl.String) == VOICE, pl.col("end") == end, pl.col("media") == "audio"
+            pl.col("flow").cast(pl.String) == way.voice, pl.col("end") == end, pl.col("media") == "audio"
         )
         found = Arrivals.nothing(way)
         spoken = np.flatnonzero(way.sizes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from voxpath.voice.call.network import VOICE
 from voxpath.voice.call.transports.base import NEVER, Arrivals, Carrier, rounds_of, with_flows
 
 if TYPE_CHECKING:
@@ -50,7 +49,8 @@ class Stream:
         import polars as pl
 
         rows = table("connections").filter(
-            pl.col("flow").cast(pl.String) == f"{VOICE}-{way.name}", pl.col("end").cast(pl.String) == "server"
+            pl.col("flow").cast(pl.String) == f"{way.voice}-{way.name}",
+            pl.col("end").cast(pl.String) == "server",
         )
         opened = rows.get_column("established_ns").cast(pl.Int64).min()
         if not isinstance(opened, int) or opened <= way.times.lead_ns:
@@ -75,7 +75,7 @@ class Stream:
             if size
         ]
         return {
-            "name": f"{VOICE}-{way.name}",
+            "name": f"{way.voice}-{way.name}",
             "from": way.to,
             "to": way.from_,
             "transport": dict(self.TRANSPORT),
@@ -95,7 +95,7 @@ class Stream:
         """From the table of messages."""
         import polars as pl
 
-        rows = rows.filter(pl.col("flow").cast(pl.String) == f"{VOICE}-{way.name}")
+        rows = rows.filter(pl.col("flow").cast(pl.String) == f"{way.voice}-{way.name}")
         found = Arrivals.nothing(way)
         sent = [number for number, size in enumerate(way.sizes) if size]
         number = rows.get_column("message").cast(pl.Int64).gather_every(1).to_numpy()
