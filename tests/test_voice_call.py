@@ -242,6 +242,12 @@ def test_a_connection_that_opens_after_speech_began_is_told(over: str, told: str
     assert any(told in str(cell) for row in page.numbers(talk, one).rows for cell in row)
 
 
+@pytest.mark.parametrize("over", ["tcp", "websocket", "mptcp"])
+def test_a_connection_that_never_opens_is_told(over: str, tmp_path: Path):
+    made = call(one_link({"loss": "100 %"}, "nothing"), over=over, codec="g711", out=tmp_path)
+    assert made.talks[0].arrivals.remarks == ["the connection was never open"]
+
+
 def test_an_end_that_does_not_hear_of_the_end_is_heard_once(tmp_path: Path):
     """It says the same again until it notices, which is none of the call's frames."""
     lossy = one_link({"delay": "300 ms", "loss": "20 %"}, "20 % loss")

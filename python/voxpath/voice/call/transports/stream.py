@@ -53,7 +53,9 @@ class Stream:
             pl.col("end").cast(pl.String) == "server",
         )
         opened = rows.get_column("established_ns").cast(pl.Int64).min()
-        if not isinstance(opened, int) or opened <= way.times.lead_ns:
+        if not isinstance(opened, int):
+            return ["the connection was never open"]
+        if opened <= way.times.lead_ns:
             return []
         return [f"the connection was open {(opened - way.times.lead_ns) / 1e9:.2f} s after speech began"]
 
