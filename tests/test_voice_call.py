@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from browser import browse
 from voxpath import _engine
+from voxpath.scenario import ScenarioError
 from voxpath.voice.call import buffer as jitter
 from voxpath.voice.call import call, delay, emodel, page, verdict
 from voxpath.voice.call.codecs import CODECS, concealment, g711
@@ -1030,6 +1031,20 @@ def test_what_cannot_be_is_told_and_nothing_is_written(
     assert told in done.err
     assert not list(tmp_path.glob("*.wav"))
     assert not list(tmp_path.glob("*.html"))
+
+
+def test_a_scenario_may_have_a_network_alone(tmp_path: Path):
+    path = tmp_path / "network.toml"
+    text = 'name = "alone"\n[topology]\nkind = "pipe"\nlink = { delay = "70 ms" }\n'
+    path.write_text(text)
+    network = of_scenario(path)
+    assert "flows" not in network.data
+    talk = call(network, codec="g711", out=tmp_path).talks[0]
+    assert set(talk.arrivals.complete - talk.arrivals.captured) == {70_000_000}
+    path.write_text(text.replace("70 ms", "70"))
+    with pytest.raises(ScenarioError) as refused:
+        of_scenario(path)
+    assert [(problem.key, problem.line) for problem in refused.value.problems] == [("topology.link.delay", 4)]
 
 
 @pytest.mark.parametrize("over", TRANSPORTS)

@@ -140,6 +140,32 @@ def read(path: FilePath | str) -> Document:
     return parse(_read_text(path), str(path), path.parent)
 
 
+def read_network(path: FilePath | str, here: str, there: str) -> Document:
+    """Reads a scenario file of which the network is wanted, where nothing may happen yet.
+
+    Args:
+        path: The file.
+        here: A host of it.
+        there: Another one, with which something is to happen later.
+
+    Raises:
+        ScenarioError: As `read`.
+    """
+    path = FilePath(path)
+    text = _read_text(path)
+    try:
+        return parse(text, str(path), path.parent)
+    except ScenarioError as error:
+        if not any(
+            problem.key == "flows" and problem.message.startswith("is missing") for problem in error.problems
+        ):
+            raise
+    # Behind the text, so that problems keep their places.
+    ends = f'from = "{here}"\nto = "{there}"\napp = {{ kind = "ping", packets = "1 packets" }}\n'
+    document = parse(f"{text}\n[[flows]]\n{ends}", str(path), path.parent)
+    return replace(document, data={key: value for key, value in document.data.items() if key != "flows"})
+
+
 def from_dict(data: Mapping[str, Any], source: str = "scenario", base: FilePath = FilePath()) -> Document:
     """A scenario built in Python: the same keys and texts as in a file.
 

@@ -69,9 +69,9 @@ def of_scenario(path: Path) -> Network:
         CallError: It has no two hosts that are called `client` and `server`, or a sweep.
         ScenarioError: It cannot run.
     """
-    from voxpath.scenario import read
+    from voxpath.scenario import read_network
 
-    document = read(path)
+    document = read_network(path, HERE, THERE)
     hosts = [node["name"] for node in document.plan.data["nodes"] if node["kind"] == "host"]
     missing = [host for host in (HERE, THERE) if host not in hosts]
     if missing:
