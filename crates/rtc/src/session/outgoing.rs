@@ -49,10 +49,10 @@ pub(crate) struct Queued {
 
 #[cfg(test)]
 impl Queued {
-    /// A packet of video of so many octets.
-    pub(crate) fn of_video(since: Time, bytes: u32) -> Self {
+    /// A packet of a medium, of so many octets.
+    pub(crate) fn of(media: Media, since: Time, bytes: u32) -> Self {
         Self {
-            media: Media::Video,
+            media,
             purpose: Purpose::Media,
             sequence: 0,
             timestamp: 0,

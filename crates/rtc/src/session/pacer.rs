@@ -71,6 +71,7 @@ impl Pacer {
 
     pub(crate) fn push(&mut self, packet: Queued) {
         self.bytes += u64::from(packet.bytes);
+        let was_idle = self.again.is_empty() && self.paced.is_empty();
         let queue = match (packet.media, packet.purpose) {
             (Media::Audio, _) => &mut self.urgent,
             (Media::Video, Purpose::Retransmission) => &mut self.again,
@@ -78,8 +79,9 @@ impl Pacer {
         };
         let since = packet.since;
         queue.push_back(packet);
-        // What comes has the pacer look again (`PacingController::NextSendTime`).
-        if self.is_free(since) {
+        // What was paid since the last sending counts for what comes into an empty queue (`PacingController::EnqueuePacket`). Behind
+        // others it changes nothing: their time was set when the last packet left (`NextSendTime`).
+        if was_idle && self.is_free(since) {
             self.held_until = self.held_until.min(since);
         }
     }
@@ -190,8 +192,11 @@ impl Pacer {
     }
 
     fn occupy(&mut self, now: Time, bytes: u32, bps: u64) {
+        // What leaves while others wait, as audio does, does not have them leave sooner: until all is paid for they wait, as in
+        // captures of Chromium's calls.
+        let waits = now < self.held_until;
         self.free_at = self.free_at.max(now) + span_of(bytes.into(), bps);
-        self.held_until = if self.is_free(now) { now } else { self.free_at };
+        self.held_until = if !waits && self.is_free(now) { now } else { self.free_at };
     }
 
     /// Whether a packet may leave at once.
@@ -241,22 +246,33 @@ mod tests {
         assert_eq!(sent[8], (2, 16_000_000));
     }
 
-    /// When packets of 1000 octets leave at 800 kbit/s, of which so many come at once at each of some milliseconds.
+    /// When packets of video leave at 800 kbit/s, of 1000 octets, of which so many come at once at each of some milliseconds.
     fn left(burst: Span, come: &[(u64, usize)]) -> Vec<u64> {
+        left_beside(burst, come, &[])
+    }
+
+    /// The same beside audio of 100 octets that comes at some milliseconds.
+    fn left_beside(burst: Span, come: &[(u64, usize)], audio_ms: &[u64]) -> Vec<u64> {
         let mut pacer = Pacer::new(Time::ZERO, burst);
         pacer.set_rate(800_000);
         let mut left = Vec::new();
-        let mut come = come.iter().peekable();
+        let video = come.iter().map(|&(ms, count)| (ms, Media::Video, count));
+        let mut come: Vec<_> = video.chain(audio_ms.iter().map(|&ms| (ms, Media::Audio, 1))).collect();
+        come.sort_by_key(|&(ms, ..)| ms);
+        let mut come = come.into_iter().peekable();
         loop {
-            let next = come.peek().map(|(ms, _)| Time::ZERO + Span::from_millis(*ms));
+            let next = come.peek().map(|&(ms, ..)| Time::ZERO + Span::from_millis(ms));
             match (pacer.poll_timeout(false), next) {
                 (Some(at), next) if next.is_none_or(|next| at < next) => {
-                    let Some(Next::Packet(..)) = pacer.poll(at, false) else { panic!("a packet") };
-                    left.push(at.as_nanos() / 1_000_000);
+                    let Some(Next::Packet(packet, _)) = pacer.poll(at, false) else { panic!("a packet") };
+                    if packet.media == Media::Video {
+                        left.push(at.as_nanos() / 1_000_000);
+                    }
                 }
                 (_, Some(at)) => {
-                    let (_, count) = come.next().expect("it was peeked");
-                    (0..*count).for_each(|_| pacer.push(Queued::of_video(at, 1000)));
+                    let (_, media, count) = come.next().expect("it was peeked");
+                    let bytes = if media == Media::Video { 1000 } else { 100 };
+                    (0..count).for_each(|_| pacer.push(Queued::of(media, at, bytes)));
                 }
                 (_, None) => return left,
             }
@@ -269,8 +285,17 @@ mod tests {
         // 10 ms each.
         assert_eq!(left(Span::ZERO, &[(0, 3), (5, 1)]), [0, 10, 20, 30]);
         assert_eq!(left(burst, &[(0, 3), (5, 1)]), [0, 0, 0, 5]);
-        // Four are 40 ms: what is behind them waits until all is paid for, or until something comes when less is left to pay.
+        // Four are 40 ms: what is behind them waits until all is paid for, whatever else comes.
         assert_eq!(left(burst, &[(0, 6)]), [0, 0, 0, 0, 40, 40]);
-        assert_eq!(left(burst, &[(0, 6), (20, 1)]), [0, 0, 0, 0, 20, 20, 60]);
+        assert_eq!(left(burst, &[(0, 6), (20, 1)]), [0, 0, 0, 0, 40, 40, 40]);
+        // Nothing waits at 20 ms, when 20 of them are left to pay.
+        assert_eq!(left(burst, &[(0, 4), (20, 3)]), [0, 0, 0, 0, 20, 20, 60]);
+    }
+
+    #[test]
+    fn audio_does_not_have_a_burst_leave_sooner_and_is_paid_for() {
+        let burst = Span::from_millis(40);
+        assert_eq!(left_beside(burst, &[(0, 6)], &[10, 30]), [0, 0, 0, 0, 42, 42]);
+        assert_eq!(left_beside(burst, &[(0, 4), (20, 3)], &[10]), [0, 0, 0, 0, 20, 20, 61]);
     }
 }
