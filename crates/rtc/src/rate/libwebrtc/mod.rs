@@ -27,7 +27,7 @@ mod pushback;
 mod stamps;
 mod trendline;
 
-use super::groups::Groups;
+use super::groups::{Delta, Groups};
 use super::{
     Allowance, Bounds, Encoding, Every, Feedback, Needs, PacketResult, Probe, RateControl, Report,
     ReportKind, Sent, Settings, Value,
@@ -276,7 +276,8 @@ impl Sender {
             let before = self.trendline.usage;
             let delta = self.groups.on_packet(packet.sent, arrival, feedback.now, packet.bytes);
             if let Some(delta) = delta {
-                self.trendline.update(&delta);
+                // Of the packet that ended the group, not of the group (`DelayBasedBwe::IncomingPacketFeedback`).
+                self.trendline.update(&Delta { arrival, ..delta });
             }
             recovered |= before == Usage::Underusing && self.trendline.usage == Usage::Normal;
         }
@@ -427,7 +428,11 @@ impl RateControl for Sender {
         let packets: Vec<PacketResult> = feedback
             .packets
             .iter()
-            .map(|packet| PacketResult { sent: self.stamps.stamp(packet.sent, now), ..*packet })
+            .map(|packet| PacketResult {
+                sent: self.stamps.stamp(packet.sent, now),
+                arrival: packet.arrival.map(stamps::whole),
+                ..*packet
+            })
             .collect();
         let feedback = &Feedback { packets: &packets, ..*feedback };
         self.pushback.set_outstanding(feedback.in_flight);
@@ -552,5 +557,60 @@ impl RateControl for Sender {
                 show(name, bps.into());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds { min_bps: 30_000, start_bps: 1_000_000, max_bps: 10_000_000 };
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::from_micros(us)
+    }
+
+    /// The trend after a report on packets that were sent and came at these microseconds.
+    fn trend(times: &[(u64, u64)]) -> f64 {
+        let packets: Vec<_> = (0..)
+            .zip(times)
+            .map(|(seq, &(sent, arrival))| PacketResult {
+                seq,
+                sent: at(sent),
+                bytes: 1200,
+                arrival: Some(at(arrival)),
+                ce: false,
+                probe: None,
+                was_missing: false,
+            })
+            .collect();
+        let mut sender = Sender::new(Time::ZERO, BOUNDS, LibWebRtc::default(), 1);
+        sender.on_feedback(&Feedback { now: at(1_000_000), packets: &packets, in_flight: 0 });
+        sender.trendline.modified_trend
+    }
+
+    #[test]
+    fn times_of_arrival_are_cut_to_milliseconds() {
+        let come = |part: fn(u64) -> u64| -> Vec<_> {
+            (0..40).map(|i| (10_000 * i, 50_000 + 11_000 * i + part(i))).collect()
+        };
+        assert_eq!(trend(&come(|i| 100 * (i % 10))), trend(&come(|_| 0)));
+        assert_ne!(trend(&come(|i| 1000 * (i % 2))), trend(&come(|_| 0)));
+    }
+
+    #[test]
+    fn a_group_is_a_point_at_the_arrival_of_the_packet_that_ends_it() {
+        // Of two packets each; the second one comes 20 ms after that of the group before, the first one by turns.
+        let first = |i: u64| 50_000 + 20_000 * i + 4000 * (i % 2);
+        let pairs = (0..30).flat_map(|i| {
+            let sent = 19_000 * i;
+            [(sent, first(i)), (sent + 1000, 58_000 + 20_000 * i)]
+        });
+        let mut expected = Trendline::new();
+        for i in 2..30 {
+            let arrival = at(first(i));
+            expected.update(&Delta { sent_ms: 19.0, arrived_ms: 20.0, bytes: 0.0, arrival });
+        }
+        assert_eq!(trend(&pairs.collect::<Vec<_>>()), expected.modified_trend);
     }
 }

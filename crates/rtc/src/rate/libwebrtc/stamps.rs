@@ -1,4 +1,4 @@
-//! When packets of a burst left.
+//! When packets left and came, as libwebrtc takes it.
 
 use voxpath_units::{Span, Time};
 
@@ -7,8 +7,13 @@ use voxpath_units::{Span, Time};
 /// libwebrtc has no such constant: its pacer sends what is due in one loop, and this is the time that a packet takes to be encrypted and
 /// written there. It was read off captures of Chromium's calls; `make webrtc-record` keeps its quartiles with each call (`apart_us`).
 const APART: Span = Span::from_micros(70);
-/// The resolution of `SentPacket::send_time_ms`.
-const SEND_TIME: u64 = 1_000_000;
+/// The resolution of `SentPacket::send_time_ms`, and of `PacketResult::receive_time` (`TransportFeedbackAdapter`).
+const RESOLUTION: u64 = 1_000_000;
+
+/// The millisecond that a time lies in.
+pub(super) const fn whole(at: Time) -> Time {
+    Time::from_nanos(at.as_nanos() / RESOLUTION * RESOLUTION)
+}
 
 /// When packets were sent, as libwebrtc notes it: in milliseconds, and one packet of a burst after the other.
 ///
@@ -24,8 +29,7 @@ impl Stamps {
     /// Of the packet that was sent next, of which a report came at `now`.
     pub(super) fn stamp(&mut self, sent: Time, now: Time) -> Time {
         self.before = if self.last.replace(sent) == Some(sent) { self.before + 1 } else { 0 };
-        let left = (sent + APART * self.before).min(now);
-        Time::from_nanos(left.as_nanos() / SEND_TIME * SEND_TIME)
+        whole((sent + APART * self.before).min(now))
     }
 }
 
