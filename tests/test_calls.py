@@ -386,6 +386,20 @@ def test_an_encoder_can_vary_as_a_recorded_one_did(voxpath, tmp_path: Path):
     assert found[place:200] == found[place + 50 : 250]
 
 
+def test_frames_come_as_late_as_recorded_ones(voxpath, tmp_path: Path):
+    (tmp_path / "encoder.txt").write_text("1 2 ms\n1\n1 7 ms\n")
+    more = 'back = "none", rate = { start = "600 kbit/s", max = "600 kbit/s" }'
+    scenario = CALL.format(control='"none"', more=more)
+    (tmp_path / "call.toml").write_text(scenario.replace("video = {}", 'video = { ratios = "encoder.txt" }'))
+    called = voxpath("run", "call.toml")
+    assert called.code == 0, called.err
+    (folder,) = (tmp_path / "runs").iterdir()
+    captured = pl.read_parquet(folder / "frames.parquet").filter(pl.col("media") == "video")["captured_ns"]
+    steps = captured[:90].diff().drop_nulls() / 1e6 - 1000 / 30
+    place = [round(step) for step in steps[:3]].index(-2)
+    assert steps[place : place + 84].to_list() == pytest.approx([-2, 7, -5] * 28, abs=0.01)
+
+
 def test_a_circuit_breaker_says_when_it_stopped_what_and_why(voxpath, tmp_path: Path):
     # At 15 % of losses and 0.4 s TCP sends 7.9 packets a second; ten times as many are fewer than video has.
     lossy = 'circuit_breaker = true, back = "none", rate = { start = "2 Mbit/s", max = "2 Mbit/s" }'

@@ -71,6 +71,9 @@ pub enum Encoder {
         ratios: Vec<f64>,
         /// Which of these are key frames, ascending. One that is asked for elsewhere has `key_size`.
         keys: Vec<u32>,
+        /// How much later than the frame rate says each of them is there, as an encoder takes its time; empty where none is late.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        delays_ns: Vec<u64>,
         /// As in `Adaptive`.
         reaction_ns: u64,
     },
@@ -97,6 +100,10 @@ impl Video {
         let room = self.key_size <= f64::from(self.key_frames) && self.key_frames <= 1000;
         check.at("key_frames").need(room, "is at least key_size, and at most 1000");
         self.encoder.check(&mut check.at("encoder"));
+        if let Encoder::Relative { delays_ns, .. } = &self.encoder {
+            let fit = delays_ns.iter().all(|&ns| ns <= self.interval_ns);
+            check.at("encoder").at("delays_ns").need(fit, "are no longer than a frame");
+        }
     }
 
     /// Settings with which nothing is wrong, for property tests.
@@ -130,7 +137,9 @@ impl Video {
                     let ratio = |at| if at == 0 { 1.0 } else { 2.0 * draw.unit() };
                     let ratios: Vec<f64> = (0..=count).map(ratio).collect();
                     let keys = (0..ratios.len() as u32).filter(|_| draw.below(8) == 0).collect();
-                    Encoder::Relative { ratios, keys, reaction_ns }
+                    let late = if draw.bit() { ratios.len() } else { 0 };
+                    let delays_ns = (0..late).map(|_| draw.below(20_000_000)).collect();
+                    Encoder::Relative { ratios, keys, delays_ns, reaction_ns }
                 }
                 _ => Encoder::Constant { rate_bps: 10_000 + draw.below(800_000) },
             },
@@ -165,8 +174,10 @@ impl Encoder {
                 let fit = sizes.iter().all(|size| (1..=LARGEST).contains(size));
                 check.at("sizes").need(fit, format_args!("a frame has 1 to {LARGEST} bytes"));
             }
-            Self::Relative { ratios, keys, reaction_ns } => {
+            Self::Relative { ratios, keys, delays_ns, reaction_ns } => {
                 check.at("reaction_ns").span(*reaction_ns);
+                let fit = delays_ns.is_empty() || delays_ns.len() == ratios.len();
+                check.at("delays_ns").need(fit, "are none, or one for each of ratios");
                 let fit = ratios.iter().all(|ratio| (0.0..=MOST_RATIO).contains(ratio));
                 check.at("ratios").need(fit, format_args!("are from 0 to {MOST_RATIO}"));
                 let some = ratios.iter().any(|&ratio| ratio > 0.0);
@@ -195,6 +206,12 @@ impl Encoder {
         }
     }
 
+    /// By how much the frame of a place is late.
+    fn delay(&self, place: usize) -> Span {
+        let Self::Relative { delays_ns, .. } = self else { return Span::ZERO };
+        delays_ns.get(place).map_or(Span::ZERO, |&ns| Span::from_nanos(ns))
+    }
+
     const fn reaction(&self) -> Span {
         match *self {
             Self::Adaptive { reaction_ns, .. }
@@ -212,6 +229,8 @@ pub struct Camera {
     video: Video,
     draws: Stream,
     next_at: Time,
+    /// By how much `next_at` is later than the frame rate says.
+    late: Span,
     number: u32,
     key_at: Option<Time>,
     key_wanted: bool,
@@ -242,10 +261,12 @@ impl Camera {
             }
             _ => 0.0,
         };
+        let late = video.encoder.delay(place);
         Self {
             video: video.clone(),
             draws,
-            next_at: start,
+            next_at: start + late,
+            late,
             number: 0,
             key_at: None,
             key_wanted: true,
@@ -276,7 +297,14 @@ impl Camera {
 
     /// What is due is not encoded.
     pub fn skip(&mut self) {
-        self.next_at += Span::from_nanos(self.video.interval_ns);
+        self.advance(Span::from_nanos(self.video.interval_ns));
+    }
+
+    /// The next frame is due `step` after this one, as far as neither is late.
+    fn advance(&mut self, step: Span) {
+        let due = Time::from_nanos(self.next_at.as_nanos() - self.late.as_nanos()) + step;
+        self.late = self.video.encoder.delay(self.place);
+        self.next_at = due + self.late;
     }
 
     /// The frame that is due, where the encoder shall make `target` bits a second; none if the encoder leaves it out.
@@ -322,7 +350,7 @@ impl Camera {
         }
         let number = self.number;
         self.number += 1;
-        self.next_at = now + step;
+        self.advance(step);
         let octets = |size: f64| libm::round(size.clamp(1.0, f64::from(LARGEST))) as u32;
         let mut layers = [0; MOST_LAYERS];
         let mut below = 0.0;
@@ -474,6 +502,7 @@ mod tests {
         let video = video(Encoder::Relative {
             ratios: alloc::vec![2.0, 0.5, 0.0, 1.5],
             keys: alloc::vec![0],
+            delays_ns: alloc::vec![],
             reaction_ns: 0,
         });
         let mut places = alloc::collections::BTreeSet::new();
@@ -496,5 +525,25 @@ mod tests {
             assert_eq!(camera.capture(480_000).map(|it| (it.bytes, it.key)), Some((2000, true)));
         }
         assert_eq!(places.len(), 4, "it begins anywhere");
+    }
+
+    #[test]
+    fn recorded_delays_do_not_add_up_and_go_with_their_frames() {
+        let delays = [1, 7, 0, 4].map(|ms: u64| ms * 1_000_000);
+        let video = video(Encoder::Relative {
+            ratios: alloc::vec![1.0; 4],
+            keys: alloc::vec![],
+            delays_ns: delays.to_vec(),
+            reaction_ns: 0,
+        });
+        for seed in 1..20 {
+            let mut camera = Camera::new(&video, Time::ZERO, Seed::new(seed, 0).stream("camera"));
+            for frame in 0..40 {
+                let due = frame * video.interval_ns + delays[camera.place];
+                assert_eq!(camera.next_at().as_nanos(), due, "frame {frame}");
+                // One that is not encoded is due when it is due all the same.
+                if frame % 7 == 3 { camera.skip() } else { assert!(camera.capture(240_000).is_some()) }
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from voxpath import _engine
 from voxpath.scenario.apps.table import default
 from voxpath.scenario.elements.kinds import OneOf
 from voxpath.scenario.problems import PlanError
@@ -30,12 +31,15 @@ def _sizes(text: str) -> tuple[int]:
 _MOST_RATIO = 1000
 
 
-def _ratio(text: str) -> tuple[float, bool]:
-    number, _, key = text.partition(" ")
-    ratio = float(number)
-    if not 0 <= ratio <= _MOST_RATIO or key.strip() not in ("", "key"):
-        raise ValueError(f"write a number from 0 to {_MOST_RATIO}, and 'key' behind it for a key frame")
-    return ratio, bool(key)
+def _ratio(text: str) -> tuple[float, bool, int]:
+    number, *rest = text.split()
+    ratio, key = float(number), rest[:1] == ["key"]
+    late = " ".join(rest[1:] if key else rest)
+    if not 0 <= ratio <= _MOST_RATIO or not (late == "" or late[0].isdecimal()):
+        raise ValueError(
+            f"write a number from 0 to {_MOST_RATIO}, 'key' behind it for a key frame, then how late it is"
+        )
+    return ratio, key, _engine.parse_span(late) if late else 0
 
 
 def _size_of_audio(text: str) -> tuple[int]:
@@ -61,11 +65,12 @@ def _encoder(video: Video, files: Traces) -> dict[str, Any]:
         sizes = [size for _, (size,) in files.parsed(video.sizes, _sizes)]
         return {"kind": "frames", "sizes": sizes, "scaled": video.scaled, **reaction}
     if video.ratios is not None:
-        ratios, keys = zip(*(of for _, of in files.parsed(video.ratios, _ratio)), strict=True)
+        ratios, keys, late = zip(*(of for _, of in files.parsed(video.ratios, _ratio)), strict=True)
         if not any(ratios):
             raise PlanError(f"{video.ratios!r} has no frame above 0")
         places = [place for place, key in enumerate(keys) if key]
-        return {"kind": "relative", "ratios": ratios, "keys": places, **reaction}
+        delays = {"delays_ns": late} if any(late) else {}
+        return {"kind": "relative", "ratios": ratios, "keys": places, **delays, **reaction}
     return {
         "kind": "adaptive",
         **reaction,
@@ -128,7 +133,7 @@ class Video(Table):
         None,
         description="A file of recorded frame sizes in multiples of the mean size that the rate control asked"
         " for, one a line, over and over from a drawn one on; 'key' behind one marks a key frame, 0 is one"
-        " that the encoder left out.",
+        " that the encoder left out. A time at the end ('0.9 3 ms') is by how much it comes late.",
     )
 
     @model_validator(mode="after")
