@@ -130,6 +130,29 @@ def test_packets_of_a_call_become_frames_and_their_share_of_the_target():
         frames(sent[:2], series)
 
 
+def test_how_late_frames_of_a_call_left_is_kept_and_ours_are_as_late():
+    # Captured every 100/3 ms, and sent 5, 8, 12 and 6 ms later; the third one behind a packet of the second.
+    sent = [(1.005, rtp(96, 0, 500)), (1.0413333, rtp(96, 3000, 500))]
+    sent += [
+        (1.0783, rtp(0x80 | 96, 3000, 500)),
+        (1.0786667, rtp(96, 6000, 500)),
+        (1.106, rtp(96, 9000, 500)),
+    ]
+    series = {"target": ([1.0], [120_000]), "keys": ([1.0], [0])}
+    found = frames(sent, series)
+    assert found.late_ms == [0, 3, None, 1]
+    again = Frames.recorded(json.loads(json.dumps(found.told())))
+    assert again.encoder(30, 0, 10) == ["2.0 3 ms", "1.0 3 ms", "1.0 1 ms"]
+    # Calls that were recorded before do not tell, and the two kinds are not mixed.
+    told = found.told()
+    before = {name: told[name] for name in told if name != "late_ms"}
+    assert Frames.recorded(before).encoder(30, 0, 10) == ["2.0", "1.0", "1.0"]
+    calls = [{"case": "1000", "run": run, "frames": kept} for run, kept in enumerate((told, before))]
+    assert [judge.is_whole(call) for call in calls] == [True, False]
+    with pytest.raises(SystemExit, match="with and without late_ms"):
+        judge.encoder(calls)
+
+
 def test_the_least_that_audio_has_is_that_of_the_recorded_calls():
     estimates = [min(call["frames"]["series"]["estimate"][1]) for call in judge.with_frames("tcp")]
     assert estimates
@@ -147,7 +170,7 @@ def test_an_encoder_that_is_held_out_has_not_seen_what_it_is_compared_with(monke
         return []
 
     monkeypatch.setattr(judge, "recorded", lambda: calls)
-    monkeypatch.setattr(judge, "ratios", lambda some: [(call["case"], call["run"]) for call in some])
+    monkeypatch.setattr(judge, "encoder", lambda some: [(call["case"], call["run"]) for call in some])
     monkeypatch.setattr(judge, "simulated_with", simulated)
     judge.held_out("500", "call", tmp_path)
     assert [encoder for encoder, _ in asked] == [

@@ -49,6 +49,8 @@ class Frames:
         series: What `getStats` told as it changed: times in seconds of the run, and values.
         apart_us: From one packet of a frame to the next where both left in one go, in microseconds: the quartiles.
             Calls that were recorded before this was measured have none.
+        late_ms: How much later after its capture than the one that took least each frame's first packet left, in milliseconds: what
+            the encoder took. None of a frame that waited for packets of others; calls that were recorded before have none at all.
     """
 
     first_s: float
@@ -56,16 +58,18 @@ class Frames:
     sizes: Sequence[int]
     series: Mapping[str, Series]
     apart_us: Sequence[float] | None = None
+    late_ms: Sequence[float | None] | None = None
 
     def told(self) -> dict[str, Any]:
         """For the record."""
         told = {"first_s": self.first_s, "ticks": self.ticks, "bytes": self.sizes, "series": self.series}
-        return told | {"apart_us": self.apart_us}
+        return told | {"apart_us": self.apart_us, "late_ms": self.late_ms}
 
     @classmethod
     def recorded(cls, told: dict[str, Any]) -> "Frames":
         """From the record."""
-        return cls(told["first_s"], told["ticks"], told["bytes"], told["series"], told.get("apart_us"))
+        later = told.get("apart_us"), told.get("late_ms")
+        return cls(told["first_s"], told["ticks"], told["bytes"], told["series"], *later)
 
     def times(self) -> np.ndarray:
         """About when each was captured, in seconds of the run."""
@@ -76,15 +80,33 @@ class Frames:
 
         Key frames are left out: the other end asks for them, after losses.
         """
+        return [ratio for ratio, _ in self._made(fps, since, until)]
+
+    def encoder(self, fps: int, since: float, until: float) -> list[str]:
+        """The same as lines of a file of `ratios`, with how late each frame was where that was recorded.
+
+        One that waited for packets of others is taken to be as late as the one before.
+        """
+        late, lines = 0.0, []
+        # Later than the next one is due no frame can be.
+        most = 1000 / fps
+        for ratio, number in self._made(fps, since, until):
+            known = None if self.late_ms is None or number is None else self.late_ms[number]
+            late = late if known is None else min(known, most)
+            lines.append(f"{ratio}" if self.late_ms is None else f"{ratio} {late:g} ms")
+        return lines
+
+    def _made(self, fps: int, since: float, until: float) -> list[tuple[float, int | None]]:
+        """The ratios, and which frame each is; none of those that are missing."""
         times, ticks = self.times(), CLOCK / fps
         wanted = np.array(self._held("target", times)) / 8 / fps
         keys = self._key_frames(times)
-        found: list[float] = []
+        found: list[tuple[float, int | None]] = []
         for number in np.flatnonzero((times >= since) & (times < until) & (wanted > 0)):
             missing = round(self.ticks[number] / ticks) - 1
-            found += [0.0] * max(0, missing)
+            found += [(0.0, None)] * max(0, missing)
             if number not in keys:
-                found.append(round(self.sizes[number] / wanted[number], 3))
+                found.append((round(self.sizes[number] / wanted[number], 3), int(number)))
         return found
 
     def _held(self, name: str, times: np.ndarray) -> list[float]:
@@ -126,12 +148,40 @@ def frames(datagrams: Iterable[tuple[float, bytes]], series: Mapping[str, Series
     began, first, _ = packets[0]
     sizes: dict[int, int] = {}
     for _, timestamp, octets in packets:
-        # Differences are modulo 2^32.
-        ticks = (timestamp - first + 2**31) % 2**32 - 2**31
+        ticks = _since(timestamp, first)
         sizes[ticks] = sizes.get(ticks, 0) + octets
     at = sorted(sizes)
     steps = [later - earlier for earlier, later in pairwise(at)]
-    return Frames(round(began, 3), [0, *steps], [sizes[ticks] for ticks in at], series, _apart(packets))
+    late = _late(packets, first)
+    return Frames(
+        round(began, 3),
+        [0, *steps],
+        [sizes[ticks] for ticks in at],
+        series,
+        _apart(packets),
+        [late[ticks] for ticks in at],
+    )
+
+
+def _since(timestamp: int, first: int) -> int:
+    """Ticks from one timestamp to another, whose differences are modulo 2^32."""
+    return (timestamp - first + 2**31) % 2**32 - 2**31
+
+
+def _late(packets: Sequence[tuple[float, int, int]], first: int) -> dict[int, float | None]:
+    """How late the first packet of each frame left, by the frame's ticks."""
+    # What left in one go with a packet of another frame had waited with it.
+    found: dict[int, tuple[float, bool]] = {}
+    before = -_IN_ONE_GO
+    for seconds, timestamp, _ in packets:
+        ticks = _since(timestamp, first)
+        if ticks not in found:
+            found[ticks] = (seconds - ticks / CLOCK, seconds - before < _IN_ONE_GO)
+        before = seconds
+    least = min(delay for delay, _ in found.values())
+    return {
+        ticks: None if waited else round((delay - least) * 1e3, 1) for ticks, (delay, waited) in found.items()
+    }
 
 
 def _apart(packets: Sequence[tuple[float, int, int]]) -> list[float] | None:

@@ -146,13 +146,18 @@ def record(names: Sequence[str], runs: int, out: Path) -> None:
     """Records the calls of browsers that are missing, each as soon as it is there; those without frames are made again."""
     measured_on = page.machine()
     for name in names:
-        there = {call["run"] for call in recorded() if call["case"] == name and "frames" in call}
+        there = {call["run"] for call in recorded() if call["case"] == name and is_whole(call)}
         missing = [number for number in range(runs) if number not in there]
         for number, run, frames in browsers(name, missing, out):
             call = {"case": name, "run": number, **told_of(run), "machine": measured_on, "browser": version()}
             keep(call | {"frames": frames.told()})
             problem = f": not counted, {run.problem}" if run.problem else ""
             sys.stderr.write(f"{CASES[name].title}, call {number}: {len(frames.sizes)} frames{problem}\n")
+
+
+def is_whole(call: Mapping[str, Any]) -> bool:
+    """Whether all is there that is recorded of a call today; an earlier one is recorded anew."""
+    return "frames" in call and Frames.recorded(call["frames"]).late_ms is not None
 
 
 def keep(call: Mapping[str, Any]) -> None:
@@ -174,24 +179,26 @@ def with_frames(name: str) -> list[dict[str, Any]]:
     ]
 
 
-def ratios(calls: Sequence[Mapping[str, Any]]) -> list[float]:
+def encoder(calls: Sequence[Mapping[str, Any]]) -> list[str]:
     """What the encoder of recorded calls made of its target, frame by frame, one call after the other.
 
     Raises:
-        SystemExit: There are none.
+        SystemExit: There are none, or some tell how late their frames were and some do not.
     """
     if not calls:
         raise SystemExit(f"{RECORD.name} has no frames of such a call: run `make webrtc-record`")
-    made: list[float] = []
+    if len({is_whole(call) for call in calls}) > 1:
+        raise SystemExit(f"{RECORD.name} has calls with and without late_ms: run `make webrtc-record`")
+    made: list[str] = []
     for call in calls:
         case = CASES[call["case"]]
-        made += Frames.recorded(call["frames"]).ratios(FPS, case.since, case.end - END)
+        made += Frames.recorded(call["frames"]).encoder(FPS, case.since, case.end - END)
     return made
 
 
 def simulated(name: str, out: Path) -> list[Measured]:
     """Our calls in a case, with the frames of the recorded calls in the same network."""
-    return simulated_with(name, ratios(with_frames(CASES[name].frames_of or name)), range(SIMULATED), out)
+    return simulated_with(name, encoder(with_frames(CASES[name].frames_of or name)), range(SIMULATED), out)
 
 
 def held_out(name: str, what: str, out: Path) -> list[Measured]:
@@ -204,7 +211,7 @@ def held_out(name: str, what: str, out: Path) -> list[Measured]:
     """
     if what == "network":
         others = [call for other in CASES if other != name for call in with_frames(other)]
-        return simulated_with(name, ratios(others), range(SIMULATED), out)
+        return simulated_with(name, encoder(others), range(SIMULATED), out)
     if CASES[name].frames_of is not None:
         return simulated(name, out)
     calls = with_frames(name)
@@ -212,15 +219,15 @@ def held_out(name: str, what: str, out: Path) -> list[Measured]:
         run
         for place in range(len(calls))
         for run in simulated_with(
-            name, ratios(calls[:place] + calls[place + 1 :]), range(place, SIMULATED, len(calls)), out
+            name, encoder(calls[:place] + calls[place + 1 :]), range(place, SIMULATED, len(calls)), out
         )
     ]
 
 
-def simulated_with(name: str, encoder: Sequence[float], numbers: range, out: Path) -> list[Measured]:
-    """Our calls in a case, with an encoder's ratios; by their replications."""
+def simulated_with(name: str, made: Sequence[str], numbers: range, out: Path) -> list[Measured]:
+    """Our calls in a case, with what an encoder made; by their replications."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / ENCODER).write_text("".join(f"{one}\n" for one in encoder), encoding="utf-8")
+        (Path(folder) / ENCODER).write_text("".join(f"{one}\n" for one in made), encoding="utf-8")
         document = scenario(name, browsers=False, folder=Path(folder))
     backend = SimBackend(out, Workers(2), observation(document, ("rtc", "packets"), ()))
     backend.answer([Question(document, numbers)])
