@@ -51,6 +51,33 @@ impl Pieces {
         while self.ends.pop_front_if(|end| *end <= una).is_some() {}
     }
 
+    /// Where the piece ends that this octet is in; none if no piece has it.
+    pub(crate) fn end_of(&self, octet: u64) -> Option<u64> {
+        self.ends.get(self.ends.partition_point(|end| *end <= octet)).copied()
+    }
+
+    /// What the pieces take of memory beside their octets, but for what aligns them.
+    pub(crate) fn beside(&self) -> u64 {
+        self.ends.len() as u64 * DESCRIPTION
+    }
+
+    /// Octets that can be written while there is so much `memory`: a piece is begun, or lengthened, where any of it is left, and takes all that fits its
+    /// page (mptcp_send_limit()). `waits` as for [`Pieces::write`].
+    pub(crate) fn room(&self, memory: u64, waits: bool) -> u64 {
+        if memory == 0 {
+            return 0;
+        }
+        let (first, beside) = match PAGE - self.used {
+            _ if self.ends.is_empty() => (PAGE - DESCRIPTION, DESCRIPTION),
+            left if waits && left > 0 => (left, 0),
+            left if left >= LEAST => {
+                (PAGE - self.used.next_multiple_of(ALIGNMENT) - DESCRIPTION, DESCRIPTION)
+            }
+            _ => (PAGE - DESCRIPTION, DESCRIPTION),
+        };
+        first + memory.saturating_sub(first + beside).div_ceil(PAGE) * (PAGE - DESCRIPTION)
+    }
+
     /// Where the first piece ends; none if all has arrived.
     pub(crate) fn first_end(&self) -> Option<u64> {
         self.ends.front().copied()
@@ -77,6 +104,27 @@ mod tests {
         assert_eq!(pieces.first_end(), None);
         pieces.write(40_001, 40_000, false);
         assert_eq!(pieces.first_end(), Some(40_001 + PAGE - DESCRIPTION), "the page is used anew");
+    }
+
+    #[test]
+    fn pieces_are_begun_while_memory_is_left() {
+        let mut pieces = Pieces::default();
+        assert_eq!(pieces.room(0, false), 0);
+        assert_eq!(pieces.room(1, false), PAGE - DESCRIPTION);
+        assert_eq!(pieces.room(PAGE, false), PAGE - DESCRIPTION);
+        assert_eq!(pieces.room(PAGE + 1, false), 2 * (PAGE - DESCRIPTION));
+        pieces.write(1, 20_000, false);
+        assert_eq!(pieces.room(1, true), PAGE - 20_040, "the last one is lengthened");
+        assert_eq!(pieces.room(1, false), PAGE - 20_080, "another one is in the same page");
+        assert_eq!((pieces.beside(), pieces.end_of(20_000), pieces.end_of(20_001)), (40, Some(20_001), None));
+        // What there is room for takes the memory, and less than a page more.
+        for memory in [1, 12_688, 12_689, 100_000] {
+            let room = pieces.room(memory, false);
+            let mut filled = Pieces { ends: pieces.ends.clone(), ..pieces };
+            filled.write(20_001, room as u32, false);
+            let taken = room + filled.beside() - pieces.beside();
+            assert!((memory..memory + PAGE).contains(&taken), "{taken} of {memory}");
+        }
     }
 
     #[test]

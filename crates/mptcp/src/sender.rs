@@ -3,7 +3,7 @@
 use crate::pieces::Pieces;
 use crate::sequence::DataSequence;
 use alloc::collections::BTreeMap;
-use voxpath_tcp::SendBuffer;
+use voxpath_tcp::{SendBuffer, is_writeable};
 
 /// One direction's data, by its place in the data sequence; the first octet is 1.
 #[derive(Debug)]
@@ -78,6 +78,17 @@ impl DataSender {
         true
     }
 
+    /// Octets that fit into so much `memory`, of which what is held takes its part (mptcp_sendmsg()). An application that has filled it is woken up when a
+    /// third is free.
+    pub(crate) fn room_of(&self, memory: u64) -> u32 {
+        let taken = self.buffer.len() + self.pieces.beside();
+        if self.buffer.is_awaited() && !is_writeable(memory, taken) {
+            return 0;
+        }
+        let waits = self.nxt < self.buffer.end();
+        u32::try_from(self.pieces.room(memory.saturating_sub(taken), waits)).unwrap_or(u32::MAX)
+    }
+
     /// These octets, which the subflows of the bits `carried` have carried, are to be sent again by another.
     pub(crate) fn reinject(&mut self, from: u64, end: u64, carried: u64) {
         let (mut from, end) = (from.max(self.una), end.min(self.nxt));
@@ -144,5 +155,25 @@ mod tests {
         assert!(!sender.acknowledge(102), "the DATA_FIN was not sent");
         sender.fin_sent = true;
         assert!(sender.acknowledge(102) && sender.is_finished());
+    }
+
+    #[test]
+    fn an_application_that_has_filled_memory_waits_until_a_third_is_free() {
+        const MEMORY: u64 = 90_000;
+        let mut sender = DataSender::new(DataSequence::new(7), 1 << 20);
+        let room = sender.room_of(MEMORY);
+        assert_eq!(room, 3 * (32_768 - 40), "pieces are whole");
+        assert_eq!(sender.buffer.write_into(room, &Payload::pattern(0, 0, room)), room);
+        sender.pieces.write(1, room, false);
+        sender.nxt = 1 + u64::from(room);
+        // Two thirds of the memory hold a piece, its description, and so much of another one.
+        let held = MEMORY * 2 / 3;
+        assert!(sender.acknowledge(sender.nxt - (held - 2 * 40) - 1));
+        assert_eq!(sender.room_of(MEMORY), 0, "an octet too many");
+        assert!(sender.acknowledge(sender.una + 1));
+        assert!(sender.room_of(MEMORY) > 0);
+        // One that has written less than there was room for is not asleep.
+        sender.buffer.write_into(1000, &Payload::pattern(0, 0, 1));
+        assert!(sender.room_of(held + 2000) > 0);
     }
 }

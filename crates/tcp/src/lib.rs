@@ -43,7 +43,7 @@ pub use connection::{Connection, Counters, Ended, Metrics, Phase, State, reset_f
 pub use lean::partition_point_near_end;
 pub use owner::{Mapping, Owner, Received, Receiving, Sending};
 pub use receiver::{FIRST_SHARE, Packets, ReceiveMemory, first_room};
-pub use sender::SendBuffer;
+pub use sender::{SendBuffer, is_writeable, memory_of_segment};
 
 use voxpath_wire::tcp::Seq;
 

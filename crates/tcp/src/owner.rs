@@ -56,9 +56,14 @@ pub struct Sending {
     pub ssthresh: Option<u64>,
     /// What loss recovery does.
     pub phase: Phase,
+    /// The rate in bytes a second at which it would be paced (`sk_pacing_rate`); none before there was a round trip.
+    pub pacing_rate: Option<u64>,
     /// Octets that the congestion window lets out beyond what was written: for an owner that decides late what goes this way.
     pub room: u64,
 }
+
+/// The most octets that become one mapping by and by: its length has 16 bits (RFC 8684 section 3.3.1).
+const MOST_MAPPED: u32 = 65_535;
 
 /// Octets that were written in one piece, and what their owner calls them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,6 +127,21 @@ impl Owned {
         self.mappings.push_back(mapping);
     }
 
+    /// Likewise, and they are of one mapping with those before them if these follow in the owner's sequence too and none of them was sent: the mapping
+    /// begins at `unsent` or later.
+    pub(crate) fn map_on(&mut self, mapping: Mapping, unsent: u64) {
+        if let Some(last) = self.mappings.back_mut()
+            && last.start >= unsent
+            && last.end() == mapping.start
+            && last.value + u64::from(last.len) == mapping.value
+            && last.len + mapping.len <= MOST_MAPPED
+        {
+            last.len += mapping.len;
+        } else {
+            self.map(mapping);
+        }
+    }
+
     /// The mapping of an octet, or the next one behind it.
     pub(crate) fn mapping_from(&self, octet: u64) -> Option<&Mapping> {
         // Mostly it is one of the last: who has room is written to, and sends at once.
@@ -141,5 +161,25 @@ impl Owned {
     /// Everything below is acknowledged.
     pub(crate) fn acknowledge(&mut self, una: u64) {
         while self.mappings.pop_front_if(|mapping| mapping.end() <= una).is_some() {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_lengthens_a_mapping_of_which_nothing_was_sent() {
+        let mut owned = Owned::default();
+        let piece = |start, value| Mapping { start, len: 30_000, value };
+        owned.map_on(piece(1, 501), 1);
+        owned.map_on(piece(30_001, 30_501), 1);
+        // 16 bits are full; other data; what is on its way.
+        owned.map_on(piece(60_001, 60_501), 1);
+        owned.map_on(piece(90_001, 1), 1);
+        owned.map_on(piece(120_001, 30_001), 90_002);
+        let both = Mapping { len: 60_000, ..piece(1, 501) };
+        let all = [both, piece(60_001, 60_501), piece(90_001, 1), piece(120_001, 30_001)];
+        assert!(owned.mappings().eq(&all));
     }
 }

@@ -295,7 +295,7 @@ impl Connection {
             return 0;
         }
         let from = self.snd.buffer.end();
-        let taken = self.snd.buffer.write(data);
+        let taken = self.snd.buffer.write_into(self.room(), data);
         if self.scheduler.waits_until_stale() {
             self.snd.pieces.write(from, taken, self.snd.nxt < from);
         }
@@ -305,7 +305,16 @@ impl Connection {
 
     /// Octets that an application should write now; none before the handshake is over.
     pub fn writable(&self) -> u32 {
-        if self.is_closing() || !self.is_connected() { 0 } else { self.snd.buffer.room() }
+        if self.is_closing() || !self.is_connected() { 0 } else { self.room() }
+    }
+
+    /// Octets that the send buffer still takes: of memory, where the scheduler says what there is of it and nobody has fixed that.
+    fn room(&self) -> u32 {
+        let counts = self.tcp_config.send_autotuning && self.mode == Mode::Multipath;
+        match self.scheduler.memory().filter(|_| counts) {
+            Some(memory) => self.snd.room_of(memory),
+            None => self.snd.buffer.room(),
+        }
     }
 
     /// Gives out at most `max` octets received in order; empty if there are none.

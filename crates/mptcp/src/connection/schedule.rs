@@ -24,17 +24,25 @@ impl Connection {
             Mode::Fallback(id) => return self.write_plain(id),
             Mode::Multipath => {}
         }
-        if self.ended.is_some() || !self.has_work() {
+        let (weighs_memory, is_awaited) = (self.scheduler.weighs_memory(), self.snd.buffer.is_awaited());
+        let has_work = self.has_work();
+        // Where an application waits, memory may grow though nothing is to be given out.
+        let may_grow = weighs_memory && is_awaited;
+        if self.ended.is_some() || !(has_work || may_grow) {
             return self.keep_time(now);
         }
         let mut candidates = core::mem::take(&mut self.candidates);
         candidates.clear();
-        let weighs_memory = self.scheduler.weighs_memory();
         for id in 0..self.subflows.len() {
             let subflow = &self.subflows[id];
             if subflow.is_ready() && !subflow.staleness.is_stale {
                 candidates.push(self.candidate(id, weighs_memory));
             }
+        }
+        if !has_work {
+            self.scheduler.settled(&candidates, is_awaited);
+            self.candidates = candidates;
+            return self.keep_time(now);
         }
         if self.scheduler.waits_until_stale() {
             self.measure_interval(now);
@@ -61,7 +69,7 @@ impl Connection {
             }
             self.book(&mut candidates, pick.subflow, sent);
         }
-        self.scheduler.settled(&candidates);
+        self.scheduler.settled(&candidates, is_awaited);
         self.open_window(now, &mut candidates);
         self.probe(&candidates);
         self.candidates = candidates;
@@ -93,7 +101,7 @@ impl Connection {
             room: sending.room,
             memory: u64::from(self.tcp_config.send_buffer).saturating_sub(queued),
             in_loss: sending.phase == Phase::Loss,
-            in_slow_start: sending.ssthresh.is_none_or(|threshold| sending.cwnd < threshold),
+            pacing_rate: sending.pacing_rate,
             silent: subflow.silent,
             doubted: subflow.was_bad || subflow.has_long_timeout,
             last_news: subflow.last_news,
@@ -120,6 +128,8 @@ impl Connection {
                 Chunk { from: self.snd.nxt, una, len, waiting, window, is_new: true, carried: 0 }
             }
         };
+        let piece = self.snd.pieces.end_of(chunk.from).map_or(u64::MAX, |end| end - chunk.from);
+        let chunk = Chunk { len: chunk.len.min(piece), ..chunk };
         if chunk.len == 0 {
             return None;
         }
@@ -142,7 +152,13 @@ impl Connection {
             let sum = data_checksum(self.snd.sequence.number(from), start as u32, len as u16, &data);
             subflow.own_checksums.insert(start, sum);
         }
-        let taken = subflow.tcp.write_mapped(&data, from);
+        // Pieces that follow one another leave in full segments, as they share buffers in Linux (mptcp_skb_can_collapse_to()). Not where a checksum would
+        // have to be made anew: what lies before may have been acknowledged by way of another subflow, and is gone.
+        let taken = if self.scheduler.waits_until_stale() && !self.checksum {
+            subflow.tcp.write_mapped_on(&data, from)
+        } else {
+            subflow.tcp.write_mapped(&data, from)
+        };
         debug_assert_eq!(taken, len, "there is room");
         taken.into()
     }

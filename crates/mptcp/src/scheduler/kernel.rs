@@ -2,30 +2,19 @@
 
 use super::{Candidate, Chunk, Pick, Scheduler};
 use alloc::collections::BTreeMap;
+use voxpath_tcp::memory_of_segment;
 use voxpath_units::Time;
 
-/// `MPTCP_SEND_BURST_SIZE`: 64 KiB less the longest headers.
-const BURST: u64 = 65_536 - 320;
+/// `MPTCP_SEND_BURST_SIZE`: 64 KiB less the longest headers of TCP and IPv6.
+const BURST: u64 = 65_536 - 20 - 40 - 40 - 8;
 
-/// What Linux charges a socket's send buffer for a segment in tcp_sndbuf_expand(): memory that is rounded up to a power of two.
-const fn per_segment(mss: u64) -> u64 {
-    let data = if mss > LEAST_MSS { mss } else { LEAST_MSS };
-    (data + HEADERS + SHARED_INFO).next_power_of_two() + SK_BUFF
-}
-/// The MSS that the ends agree on over Ethernet, options included: a segment is counted for no less.
-const LEAST_MSS: u64 = 1460;
-/// `MAX_TCP_HEADER` with room for tunnels, `struct skb_shared_info`, `struct sk_buff`.
-const HEADERS: u64 = 320;
-const SHARED_INFO: u64 = 320;
-const SK_BUFF: u64 = 256;
-/// How many windows it lets wait, and of how many segments a window is at least (TCP_INIT_CWND).
+/// A send buffer lets two windows wait, and a window is of so many segments at least (tcp_sndbuf_expand(), TCP_INIT_CWND).
 const WINDOWS: u64 = 2;
 const LEAST_SEGMENTS: u64 = 10;
+/// What the connection has beside the send buffers of its subflows (`__mptcp_sync_sndbuf()`): the least of `net.ipv4.tcp_wmem`.
+const BESIDE: u64 = 4096;
 
-/// Of pacing rates, in percent: in slow start and after (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
-const RATIOS: [u64; 2] = [200, 120];
-
-/// Bursts of 64 KiB by the subflow whose queue would be empty first, if it goes on as fast as it was. If that one's send buffer is full, all
+/// Bursts of 64 KiB, up to the end of a piece, by the subflow whose queue would be empty first, if it goes on as fast as it was. If that one's send buffer is full, all
 /// wait, though others may be free.
 #[derive(Debug, Default)]
 pub(super) struct Kernel {
@@ -46,25 +35,24 @@ struct Known {
 
 impl Known {
     fn of(one: &Candidate) -> Self {
-        Self { rate: Kernel::pacing_rate(one), memory: WINDOWS * LEAST_SEGMENTS * per_segment(one.mss) }
+        Self { rate: Kernel::pacing_rate(one), memory: WINDOWS * LEAST_SEGMENTS * memory_of_segment(one.mss) }
     }
 
-    /// Grows the send buffer with the congestion window, where what is queued leaves some of that open (tcp_sndbuf_expand(),
+    /// Grows the send buffer with the congestion window, where an application waits and what is queued leaves some of that open (tcp_sndbuf_expand(),
     /// tcp_should_expand_sndbuf()).
     fn expand(&mut self, one: &Candidate) {
         if one.room >= one.mss {
-            self.memory = self.memory.max(WINDOWS * (one.cwnd / one.mss.max(1)) * per_segment(one.mss));
+            let asked = WINDOWS * (one.cwnd / one.mss.max(1)) * memory_of_segment(one.mss);
+            self.memory = self.memory.max(asked.min(one.memory + one.queued));
         }
     }
 }
 
 impl Kernel {
-    /// Octets a second that a subflow may send (tcp_update_pacing_rate()); one without a measurement counts a millisecond for a round trip.
+    /// Octets a second that a subflow may send; one without a measurement counts a millisecond for a round trip, and twice the window
+    /// (tcp_update_pacing_rate()).
     fn pacing_rate(one: &Candidate) -> u64 {
-        let ratio = if one.in_slow_start { RATIOS[0] } else { RATIOS[1] };
-        let nanos = one.srtt.map_or(1_000_000, |srtt| srtt.as_nanos().max(1));
-        let rate = u128::from(one.cwnd) * u128::from(ratio) * 10_000_000 / u128::from(nanos);
-        u64::try_from(rate).unwrap_or(u64::MAX).max(1)
+        one.pacing_rate.unwrap_or(2 * 1000 * one.cwnd)
     }
 
     fn known(&self, one: &Candidate) -> Known {
@@ -99,7 +87,7 @@ impl Scheduler for Kernel {
     fn pick(&mut self, _now: Time, chunk: &Chunk, candidates: &[Candidate]) -> Option<Pick> {
         let of_burst = self.burst.and_then(|(subflow, left)| {
             let one = candidates.iter().find(|one| one.subflow == subflow)?;
-            Some((one, left))
+            (left > 0 && self.has_memory(one)).then_some((one, left))
         });
         let (one, left) = match of_burst {
             Some((one, left)) => (one, left),
@@ -121,19 +109,24 @@ impl Scheduler for Kernel {
                 (best, burst)
             }
         };
-        if !self.has_memory(one) {
-            self.burst = None;
-            return None;
-        }
-        let len = chunk.len.min(left).min(one.memory);
-        self.burst = Some((one.subflow, left - len)).filter(|(_, left)| *left > 0);
+        // A piece goes whole; only then is looked at what is left of the burst, and of memory (`__subflow_push_pending()`).
+        let len = chunk.len.min(one.memory);
+        self.burst = Some((one.subflow, left.saturating_sub(len)));
         (len > 0).then_some(Pick { subflow: one.subflow, len })
     }
 
-    fn settled(&mut self, candidates: &[Candidate]) {
+    fn settled(&mut self, candidates: &[Candidate], is_awaited: bool) {
         for one in candidates {
-            self.subflows.entry(one.subflow).or_insert_with(|| Known::of(one)).expand(one);
+            let known = self.subflows.entry(one.subflow).or_insert_with(|| Known::of(one));
+            if is_awaited {
+                known.expand(one);
+            }
         }
+    }
+
+    fn memory(&self) -> Option<u64> {
+        let least = WINDOWS * LEAST_SEGMENTS * memory_of_segment(0);
+        Some(BESIDE + self.subflows.values().map(|known| known.memory).sum::<u64>().max(least))
     }
 }
 
@@ -146,53 +139,65 @@ mod tests {
     fn a_burst_stays_together_and_the_next_goes_where_the_queue_is_shorter() {
         let mut scheduler = Kernel::default();
         let mut candidates = [candidate(0, 10), candidate(1, 10)];
-        candidates.iter_mut().for_each(|one| one.cwnd = 100_000);
+        scheduler.settled(&candidates, false);
         candidates[1].taken = 1;
-        let mut pick = |candidates: &[Candidate]| {
-            scheduler.pick(Time::ZERO, &Chunk { window: 1 << 20, ..chunk(60_000) }, candidates)
-        };
-        assert_eq!(pick(&candidates), Some(Pick { subflow: 0, len: 60_000 }));
-        candidates[0].taken = 60_000;
-        assert_eq!(
-            pick(&candidates),
-            Some(Pick { subflow: 0, len: BURST - 60_000 }),
-            "the rest of the burst"
-        );
-        candidates[0].taken = BURST;
+        let piece = Chunk { window: 1 << 20, ..chunk(32_728) };
+        let mut pick = |candidates: &[Candidate]| scheduler.pick(Time::ZERO, &piece, candidates);
+        let whole = |subflow| Some(Pick { subflow, len: 32_728 });
+        assert_eq!(pick(&candidates), whole(0));
+        candidates[0].taken = 32_728;
+        assert_eq!(pick(&candidates), whole(0), "what is left of the burst, and the rest of the piece");
+        candidates[0].taken += 32_728;
+        assert_eq!(pick(&candidates), whole(1));
+    }
+
+    #[test]
+    fn a_burst_ends_with_the_piece_that_fills_memory() {
+        let mut scheduler = Kernel::default();
+        let mut candidates = [candidate(0, 10), Candidate { taken: 45_000, ..candidate(1, 10) }];
+        let mut pick = |candidates: &[Candidate]| scheduler.pick(Time::ZERO, &chunk(20_000), candidates);
+        assert_eq!(pick(&candidates), Some(Pick { subflow: 0, len: 20_000 }));
+        candidates[0].taken = WINDOWS * LEAST_SEGMENTS * memory_of_segment(1000);
+        // The burst is not over, but for another one now.
         assert_eq!(pick(&candidates).map(|pick| pick.subflow), Some(1));
+        candidates[1].taken = candidates[0].taken;
+        assert_eq!(pick(&candidates), None);
     }
 
     #[test]
     fn all_wait_for_the_one_that_would_be_free_first() {
         let mut scheduler = Kernel::default();
         let mut candidates = [candidate(0, 10), candidate(1, 1000)];
-        candidates[0].taken = 2 * 10 * per_segment(1000);
+        candidates[0].pacing_rate = Some(1_000_000);
+        candidates[0].taken = WINDOWS * LEAST_SEGMENTS * memory_of_segment(1000);
+        candidates[1].pacing_rate = Some(10_000);
         candidates[1].taken = 9000;
-        // 87 kB at 1000 segments a second, against 9 kB at 10.
+        // 46 kB at 1 MB a second, against 9 kB at 10 kB.
         assert_eq!(scheduler.pick(Time::ZERO, &chunk(1000), &candidates), None);
-    }
-    #[test]
-    fn a_segment_is_charged_by_its_size() {
-        assert_eq!([536, 1428, 1460].map(per_segment), [4352; 3]);
-        // Of jumbo frames: 9600 octets are rounded up.
-        assert_eq!(per_segment(8960), 16_384 + 256);
     }
 
     #[test]
-    fn a_send_buffer_grows_where_its_queue_leaves_the_congestion_window_open() {
+    fn a_send_buffer_grows_where_an_application_waits_and_its_queue_leaves_the_congestion_window_open() {
         let mut scheduler = Kernel::default();
-        let full = Candidate { cwnd: 40_000, room: 0, taken: 2 * 10 * per_segment(1000), ..candidate(0, 10) };
-        scheduler.settled(&[full]);
+        let least = WINDOWS * LEAST_SEGMENTS * memory_of_segment(1000);
+        let full = Candidate { cwnd: 40_000, room: 0, taken: least, ..candidate(0, 10) };
+        let open = Candidate { room: 1000, ..full };
+        scheduler.settled(&[full], true);
+        scheduler.settled(&[open], false);
+        assert_eq!(scheduler.memory(), Some(least + BESIDE));
         assert_eq!(scheduler.pick(Time::ZERO, &chunk(1000), &[full]), None);
-        scheduler.settled(&[Candidate { room: 1000, ..full }]);
+        scheduler.settled(&[open], true);
+        assert_eq!(scheduler.memory(), Some(4 * least + BESIDE));
         assert!(scheduler.pick(Time::ZERO, &chunk(1000), &[full]).is_some());
-        // It never shrinks.
-        scheduler.settled(&[Candidate { cwnd: 2000, room: 1000, ..full }]);
-        let fuller = Candidate { taken: 2 * 40 * per_segment(1000) - 1, ..full };
+        // It never shrinks, and each subflow has its own.
+        scheduler
+            .settled(&[Candidate { cwnd: 2000, ..open }, Candidate { taken: 0, ..candidate(1, 10) }], true);
+        assert_eq!(scheduler.memory(), Some(5 * least + BESIDE));
+        let fuller = Candidate { taken: 4 * least - 1, ..full };
         assert!(scheduler.pick(Time::ZERO, &chunk(1000), &[fuller]).is_some());
-        assert_eq!(
-            scheduler.pick(Time::ZERO, &chunk(1000), &[Candidate { taken: fuller.taken + 1, ..fuller }]),
-            None
-        );
+        assert_eq!(scheduler.pick(Time::ZERO, &chunk(1000), &[Candidate { taken: 4 * least, ..full }]), None);
+        // Nor does it grow beyond what the system allows.
+        scheduler.settled(&[Candidate { cwnd: 1 << 30, ..open }], true);
+        assert_eq!(scheduler.memory(), Some((1 << 20) + least + BESIDE));
     }
 }

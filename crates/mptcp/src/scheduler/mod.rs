@@ -88,8 +88,8 @@ pub struct Candidate {
     pub memory: u64,
     /// A timeout is being repaired.
     pub in_loss: bool,
-    /// In slow start.
-    pub in_slow_start: bool,
+    /// The rate in bytes a second at which it would be paced; none before there was a round trip.
+    pub pacing_rate: Option<u64>,
     /// Timeouts since it was heard of last.
     pub silent: bool,
     /// It was bad, or answers late, as the oracle has it.
@@ -122,7 +122,7 @@ pub struct Chunk {
     pub from: u64,
     /// The first octet of the connection that is not acknowledged.
     pub una: u64,
-    /// How many may be sent from there on.
+    /// How many may be sent from there on; where Linux' pieces are known no more than are left of the first (`struct mptcp_data_frag`).
     pub len: u64,
     /// Octets that wait behind, these included.
     pub waiting: u64,
@@ -174,9 +174,14 @@ pub trait Scheduler: core::fmt::Debug + Send {
     /// Something has changed, and what can be sent is scheduled.
     fn begin(&mut self) {}
 
-    /// All was given that can be now; `candidates` are as that left them.
-    fn settled(&mut self, candidates: &[Candidate]) {
-        let _ = candidates;
+    /// All was given that can be now; `candidates` are as that left them. `is_awaited` if the application waits for room in the send buffer.
+    fn settled(&mut self, candidates: &[Candidate], is_awaited: bool) {
+        let _ = (candidates, is_awaited);
+    }
+
+    /// Octets of memory that the connection's send buffer may take, if the scheduler counts those of its subflows.
+    fn memory(&self) -> Option<u64> {
+        None
     }
 
     /// The other end's window was blocked, and what blocks it retransmitted.
@@ -218,7 +223,7 @@ pub(crate) mod tests {
             room: 10_000,
             memory: 1 << 20,
             in_loss: false,
-            in_slow_start: false,
+            pacing_rate: None,
             silent: false,
             doubted: false,
             last_news: None,

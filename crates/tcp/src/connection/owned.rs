@@ -81,6 +81,17 @@ impl Connection {
         len
     }
 
+    /// As [`Connection::write_mapped`], where what follows the last mapping in the owner's sequence too lengthens that, as long as nothing of it was
+    /// sent.
+    pub fn write_mapped_on(&mut self, data: &Payload, value: u64) -> u32 {
+        let start = self.snd.buffer.end();
+        let len = self.write(data);
+        if let Some(owned) = self.shared.owned.as_mut().filter(|_| len > 0) {
+            owned.map_on(Mapping { start, len, value }, self.snd.nxt);
+        }
+        len
+    }
+
     /// The mapping of the octet with this sequence number, if it has one and is not acknowledged.
     pub fn mapping(&self, seq: Seq) -> Option<Mapping> {
         self.shared.owned.as_ref()?.mapping(self.snd.offset(seq)?).copied()
@@ -121,6 +132,7 @@ impl Connection {
             cwnd,
             ssthresh,
             phase: self.recovery.phase(),
+            pacing_rate: self.snd.usual_rate(&self.shared),
             room: self.snd.window.cwnd.saturating_sub(waiting),
         }
     }

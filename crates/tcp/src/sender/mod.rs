@@ -34,6 +34,7 @@ use rate::{RateSampler, Snapshot};
 pub(crate) use retransmission_queue::{Delivered, RetransmissionQueue, Sent};
 pub(crate) use scoreboard::Scoreboard;
 pub use send_buffer::SendBuffer;
+pub use send_space::{is_writeable, memory_of_segment};
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{SackBlocks, Seq, TcpFlags, TcpHeader};

@@ -46,7 +46,7 @@ impl SendBuffer {
     }
 
     /// Octets held.
-    pub(crate) const fn len(&self) -> u64 {
+    pub const fn len(&self) -> u64 {
         self.len
     }
 
@@ -61,7 +61,7 @@ impl SendBuffer {
     }
 
     /// Whether all that was written is acknowledged.
-    pub(crate) const fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
@@ -74,7 +74,8 @@ impl SendBuffer {
         self.capacity = self.capacity.max(capacity);
     }
 
-    pub(super) const fn is_awaited(&self) -> bool {
+    /// Whether the application has filled all the room that there was, and waits for more.
+    pub const fn is_awaited(&self) -> bool {
         self.awaited
     }
 
@@ -98,7 +99,7 @@ impl SendBuffer {
     }
 
     /// As [`SendBuffer::write`], where so many octets fit; an application that has filled that waits for more.
-    pub(super) fn write_into(&mut self, room: u32, data: &Payload) -> u32 {
+    pub fn write_into(&mut self, room: u32, data: &Payload) -> u32 {
         let taken = data.len().min(room);
         self.awaited = taken == room;
         if taken == 0 {

@@ -23,6 +23,12 @@ const WINDOWS_BY_RATE: u64 = 3;
 /// What a socket has before its connection stands, and at the most: net.ipv4.tcp_wmem.
 const FIRST: u32 = 16 << 10;
 
+/// What a segment with so many octets is counted for where memory is sized by the congestion window; those of Ethernet at least.
+pub const fn memory_of_segment(mss: u64) -> u64 {
+    let octets = if mss > LEAST_MSS { mss } else { LEAST_MSS };
+    (octets + SEGMENT_BESIDE).next_power_of_two() + SK_BUFF
+}
+
 /// What a buffer has before the connection stands.
 pub(super) fn first(config: &Config) -> u32 {
     if config.send_autotuning { FIRST.min(config.send_buffer) } else { config.send_buffer }
@@ -130,8 +136,7 @@ impl Sender {
         if !counts_memory(cx) {
             return;
         }
-        let mss = u64::from(cx.options.peer_mss).max(LEAST_MSS).max(self.window.smss);
-        let of_segment = (mss + SEGMENT_BESIDE).next_power_of_two() + SK_BUFF;
+        let of_segment = memory_of_segment(u64::from(cx.options.peer_mss).max(self.window.smss));
         let cwnd = self.window.cwnd / self.window.smss;
         let segments = cwnd.max(LEAST_SEGMENTS).max(u64::from(recovery.reordering()) + 1);
         let windows = if self.rate.is_some() { WINDOWS_BY_RATE } else { WINDOWS };
@@ -165,11 +170,23 @@ impl Sender {
 }
 
 /// Whether an application is woken up to write: a third of the memory is free (__sk_stream_is_writeable()).
-const fn is_writeable(memory: u64, taken: u64) -> bool {
+pub const fn is_writeable(memory: u64, taken: u64) -> bool {
     memory.saturating_sub(taken) >= taken / 2
 }
 
 /// Whether the buffer is counted in memory: not where its data is somebody else's.
 fn counts_memory(cx: &Shared) -> bool {
     cx.config.send_autotuning && cx.owned.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_is_charged_by_its_size() {
+        assert_eq!([536, 1428, 1460].map(memory_of_segment), [2304; 3]);
+        // Of jumbo frames: 9536 octets are rounded up.
+        assert_eq!(memory_of_segment(8960), 16_384 + 256);
+    }
 }
