@@ -189,8 +189,9 @@ impl Connection {
             (Handshake::JoinExpected { hmac: expected, .. }, Join::Ack { hmac }) => {
                 if hmac == expected {
                     subflow.handshake = Handshake::Done;
-                    // Section 3.2: the fourth segment, before which nothing is sent by the other end.
-                    subflow.tcp.acknowledge_now();
+                    // Section 3.2: the fourth segment, before which nothing is sent by the other end. Data with the same timestamps behind it tells a receiver
+                    // no round trip (tcp_rcv_rtt_measure_ts()).
+                    subflow.tcp.acknowledge_before_data();
                 } else {
                     self.counters.joins_refused += 1;
                     self.reset(id, reason::SPECIFIC);

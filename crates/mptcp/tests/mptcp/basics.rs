@@ -1,6 +1,9 @@
 //! What a connection over two paths is for.
 
 use crate::network::{Path, at, mbps, two_paths};
+use std::cell::RefCell;
+use std::rc::Rc;
+use voxpath_wire::tcp::TcpFlags;
 
 #[test]
 fn two_subflows_carry_more_than_one() {
@@ -31,4 +34,25 @@ fn the_other_end_spares_a_first_subflow_whose_address_is_a_backup() {
     world.check();
     let shares = world.shares(0);
     assert!(shares[0] < 500_000 && shares[1] > 4_500_000, "{shares:?}");
+}
+
+#[test]
+fn a_subflow_that_joins_is_acknowledged_before_any_data() {
+    // The server, which has much to send, learns by the third segment that it may.
+    let mut world = two_paths([Path::new(20, 10), Path::new(20, 10)], 0, 4_000_000);
+    let lens = Rc::new(RefCell::new(Vec::new()));
+    let (seen, mut first) = (lens.clone(), None);
+    world.change = Box::new(move |end, header, payload| {
+        let first = *first.get_or_insert(header.src_port);
+        let is_joined = header.src_port != first && header.dst_port != first;
+        if end == 1 && is_joined && !header.flags.contains(TcpFlags::SYN) {
+            seen.borrow_mut().push(payload.len());
+        }
+        true
+    });
+    world.start();
+    world.run_until(at(2));
+    let lens = lens.borrow();
+    assert_eq!(lens.first(), Some(&0));
+    assert!(lens[1] > 0, "data follows");
 }

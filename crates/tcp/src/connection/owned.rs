@@ -180,4 +180,11 @@ impl Connection {
             self.rcv.ack_at_once();
         }
     }
+
+    /// Likewise, and before any data where acknowledgments are those of Linux: one that completes a handshake.
+    pub fn acknowledge_before_data(&mut self) {
+        if self.shared.is_synchronised() && self.shared.ended.is_none() {
+            self.rcv.ack_before_data(&self.shared);
+        }
+    }
 }
