@@ -123,6 +123,41 @@ def test_a_store_without_permission_is_refused_before_the_run(
     assert [path.name for path in small.parent.iterdir()] == [small.name]
 
 
+READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+"""Of a directory and a command: for the command it is read-only, for root too."""
+
+
+def _read_only(store: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    namespace = ["unshare", "--map-root-user", "--mount", "sh", "-c", READ_ONLY, str(store)]
+    command = [*namespace, sys.executable, "-m", "voxpath", *arguments]
+    return subprocess.run(
+        command, cwd=store.parent, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+
+
+def test_a_finished_store_that_is_read_only_is_asked_until_a_run_is_missing(voxpath, tmp_path: Path):
+    (tmp_path / "sweep.toml").write_text(
+        SMALL + '[sweep]\n"topology.link.loss" = ["0 %", "1 %"]\nreplications = 2\n'
+    )
+    sweep = ["sweep", "sweep.toml", "--backend", "sim"]
+    made = voxpath(*sweep, "--json")
+    assert made.code == 0, made.err
+    again = _read_only(tmp_path / "runs", *sweep, "--json")
+    assert again.returncode == 0, again.stderr
+    assert again.stdout == made.out.replace('"reused": false', '"reused": true')
+    page = _read_only(tmp_path / "runs", "report", *sweep[1:])
+    assert page.returncode == 0, page.stderr
+    assert "(4 of them there already)" in page.stdout
+    for more, there in (("--replications=3", "4 of 6"), ("--observe=tcp", "0 of 4")):
+        refused = _read_only(tmp_path / "runs", *sweep, more)
+        assert refused.returncode == 1
+        told = f"Error: cannot write a run to runs: Read-only file system; {there} runs are there\n"
+        assert told == without_progress(refused.stderr)
+    anew = _read_only(tmp_path / "runs", *sweep, "--force")
+    assert anew.returncode == 2, "nothing has been looked for"
+    assert "--out: cannot write a run to runs: Read-only file system" in anew.stderr
+
+
 def test_the_check_of_the_store_leaves_nothing(voxpath, small: Path, tmp_path: Path):
     from voxpath.cli.actions.common import check_store
 

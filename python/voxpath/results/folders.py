@@ -12,6 +12,7 @@ import fcntl
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -77,6 +78,23 @@ class Folders:
         halts.reached("store.renamed")
         shutil.rmtree(partial.with_name(f"{partial.name}-old"), ignore_errors=True)
         return folder
+
+    def check_writable(self) -> None:
+        """Writes a folder as `keep` would, which leaves nothing.
+
+        Where the directory is not there yet, to where it would be made: making it and removing it again would
+        take it from under another process that has just begun to use it.
+
+        Raises:
+            StoreError: Nothing can be written there.
+        """
+        there = next(folder for folder in (self.root, *self.root.absolute().parents) if folder.exists())
+        try:
+            # What a killed process leaves of this is removed with what it leaves of folders.
+            with tempfile.TemporaryDirectory(prefix=f"{_PARTIAL}check-", dir=there):
+                pass
+        except OSError as error:
+            raise StoreError(f"cannot write a run to {self.root}: {error.strerror or error}") from None
 
     def remove(self, name: str) -> None:
         """Removes a folder, if it is there; whoever is killed meanwhile leaves all of it or nothing.

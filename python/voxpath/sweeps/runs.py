@@ -282,7 +282,7 @@ def perform_all(
 
     Raises:
         RuntimeError: As `perform`; runs that are done are kept.
-        StoreError: As `perform`.
+        StoreError: As `perform`. Where a run is missing and nothing can be written, nothing has been run.
         ClusterError: The cluster cannot be used; nothing has been run.
     """
     stores = {root: Store(Path(root)) for root in {task.root for task in tasks}}
@@ -313,6 +313,12 @@ def perform_all(
                 missing.append(index)
             else:
                 twins[index] = twin
+        for root in {tasks[index].root for index in missing}:
+            try:
+                stores[root].check_writable()
+            except StoreError as error:
+                there = f"{len(tasks) - len(missing)} of {len(tasks)} runs are there"
+                raise StoreError(f"{error}; {there}") from None
         if damage:
             for store in stores.values():
                 store.packs.set_aside()

@@ -120,6 +120,8 @@ class RealBackend:
             except DamagedError as error:
                 damage[name] = error.reason
         missing = {name: run for name, run in missing.items() if name not in found}
+        if missing:
+            store.check_writable()
         at_once = self.at_once
         for attempt in range(1, self.attempts + 1):
             late = {}

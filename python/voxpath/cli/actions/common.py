@@ -7,7 +7,6 @@ import contextlib
 import json
 import math
 import sys
-import tempfile
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -100,29 +99,25 @@ def workers_of(jobs: int | None, dask: str | None, shards: str | None = None) ->
         raise click.BadParameter(str(error), param_hint="--shards") from None
 
 
-def check_store(out: Path, backends: Collection[str]) -> None:
-    """Refuses a store that cannot be one, or where nothing can be written, before anything is run."""
+def check_store(out: Path, backends: Collection[str], *, asked: bool = False) -> None:
+    """Refuses a store that cannot be one, or where nothing can be written, before anything is run.
+
+    Args:
+        out: Directory of the store.
+        backends: Who answers.
+        asked: Runs that are there already are not made again. All may be there: a store with something in it
+            may be read-only, until a run turns out to be missing.
+
+    Raises:
+        click.BadParameter: It is refused.
+    """
+    store = Store(out)
     try:
-        Store(out).find("any")
-        if RUNNING.intersection(backends):
-            _check_writable(out)
+        store.find("any")
+        if RUNNING.intersection(backends) and not (asked and store.names()):
+            store.check_writable()
     except StoreError as error:
         raise click.BadParameter(str(error), param_hint="--out") from None
-
-
-def _check_writable(out: Path) -> None:
-    """Writes to a store as a run would, which leaves nothing.
-
-    Where there is none yet, to where it would be made: making it and removing it again would take it from
-    under another process that has just begun to use it.
-    """
-    there = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
-    try:
-        # What a killed process leaves of this is removed with what it leaves of runs.
-        with tempfile.TemporaryDirectory(prefix=".partial-check-", dir=there):
-            pass
-    except OSError as error:
-        raise StoreError(f"cannot write a run to {out}: {error.strerror or error}") from None
 
 
 def check_page(path: Path, option: str) -> None:

@@ -121,7 +121,7 @@ def run(path: Path, options: RunOptions) -> int:
     observe = _observation(document, options, names)
     question = Question(document, _replications(document, options))
     own = _own_formulas(options.formulas, names)
-    check_store(options.out, names)
+    check_store(options.out, names, asked=not options.force)
     total = len(question.replications) * len(RUNNING.intersection(names))
     progress = Progress(document.scenario.name, total)
     with kept_if_interrupted(options.out, progress), progress:
@@ -257,7 +257,7 @@ def _answers(
     names = chosen_names(options.backend, BACKENDS, "--backend")
     own = _own_formulas(options.formulas, names)
     workers = workers_of(options.jobs, options.dask, options.shards)
-    check_store(options.out, names)
+    check_store(options.out, names, asked=not options.force)
     total = len(RUNNING.intersection(names)) * sum(
         cells.count(document.scenario.sweep) * len(replications) for document, replications in asked.values()
     )

@@ -66,7 +66,7 @@ def study(name: str, options: StudyOptions) -> int:
     page = options.report or Path(f"{name}.html")
     check_page(page, "--report")
     asking = [name for name in names if name != COMPUTE]
-    check_store(options.out, asking)
+    check_store(options.out, asking, asked=not options.force)
     progress = Progress(name, None)
     with kept_if_interrupted(options.out, progress), progress:
         at_once = options.jobs or chosen.real_at_once
