@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import voxpath as voxpath_package
-from conftest import Called, contents, digests_of
+from conftest import SMALL, Called, contents, digests_of
 from voxpath.results import digests
 from voxpath.results.identity import Observe
 from voxpath.results.kept import table
@@ -82,6 +82,19 @@ def test_files_that_are_lost_or_others_are_noticed(task: Task, name: str, how: s
     assert made.damage is not None
     assert name in made.damage
     assert contents(folder) == whole
+
+
+def test_a_file_that_cannot_be_read_is_named_with_its_place(voxpath, small: Path, tmp_path: Path):
+    small.write_text(SMALL + '[sweep]\n"topology.link.loss" = ["0 %", "1 %"]\n')
+    assert voxpath("sweep", small).code == 0
+    (pack,) = (tmp_path / "runs" / "packs").iterdir()
+    (pack / "manifest.parquet").unlink()
+    # As little can be read as without permission, by root too.
+    (pack / "manifest.parquet").symlink_to("manifest.parquet")
+    for command in (("sweep", small), ("list",)):
+        called = voxpath(*command)
+        assert called.code != 0
+        assert f"Error: runs/packs/{pack.name}/manifest.parquet: Too many levels" in called.err
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,9 @@ def check(folder: Path, needed: str, only: Collection[str] | None = None) -> Non
                 intact = False
             if not intact:
                 raise DamagedError(folder, f"{path} is not what was written")
+    except OSError as error:
+        # It was opened by its name within the folder, which says nothing of where that is.
+        raise OSError(error.errno, error.strerror, str(folder / (error.filename or ""))) from None
     finally:
         os.close(place)
 
