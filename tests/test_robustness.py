@@ -153,6 +153,14 @@ def test_a_finished_store_that_is_read_only_is_asked_until_a_run_is_missing(voxp
         assert refused.returncode == 1
         told = f"Error: cannot write a run to runs: Read-only file system; {there} runs are there\n"
         assert told == without_progress(refused.stderr)
+    (tmp_path / "runs" / ".partial-left").mkdir()
+    collected = _read_only(tmp_path / "runs", "gc")
+    assert collected.stdout.startswith("removed: nothing\n")
+    (table,) = (tmp_path / "runs" / "packs").glob("*/tables/flows.parquet")
+    table.unlink()
+    damaged = _read_only(tmp_path / "runs", *sweep)
+    assert "; 0 of 4 runs are there, and 4 are damaged, such as runs/" in damaged.stderr
+    assert damaged.stderr.endswith("tables/flows.parquet is missing\n")
     anew = _read_only(tmp_path / "runs", *sweep, "--force")
     assert anew.returncode == 2, "nothing has been looked for"
     assert "--out: cannot write a run to runs: Read-only file system" in anew.stderr

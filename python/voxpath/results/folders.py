@@ -123,7 +123,7 @@ class Folders:
                     locked(partial, fcntl.LOCK_EX | fcntl.LOCK_NB),
                 ):
                     shutil.rmtree(partial, ignore_errors=True)
-                    removed += 1
+                    removed += not partial.exists()
         return removed
 
     @contextlib.contextmanager

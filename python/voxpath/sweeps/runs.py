@@ -317,7 +317,10 @@ def perform_all(
             try:
                 stores[root].check_writable()
             except StoreError as error:
-                there = f"{len(tasks) - len(missing)} of {len(tasks)} runs are there"
+                there = f"{len(tasks) - len(missing) - len(twins)} of {len(tasks)} runs are there"
+                if damage:
+                    index, reason = next(iter(damage.items()))
+                    there += f", and {len(damage)} are damaged, such as {tasks[index].folder}: {reason}"
                 raise StoreError(f"{error}; {there}") from None
         if damage:
             for store in stores.values():
