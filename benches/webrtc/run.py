@@ -73,6 +73,12 @@ its encoder given. Here the encoder has not seen what it is compared with: each 
 our calls have the frames of the other calls in that network; or the whole network is, and they have those of the other four. Ours by theirs:
 """
 
+_LATE = {
+    True: "Each is as late as the recorded one was.",
+    False: "How late each left is not in the record: they come on a grid.",
+}
+"""Whether our encoder takes the time that theirs did."""
+
 _HEAD = """# Our `libwebrtc` beside a call of two browsers
 
 Written by `make webrtc`; do not edit. Two Chromium browsers call each other on real hosts, and our call with `control = "libwebrtc"` is
@@ -81,7 +87,7 @@ simulated, across the same networks. The browsers' calls are a record (`make web
 - **Network**: {delay} ms each way, {queue} ms of drop-tail queue at the first capacity, 10 Mbit/s back. The TCP transfer is simulated in both.
 - **Chromium**: {codec}, {size} at {fps} frames a second of a moving scene with grain, `maxBitrate` {most} kbit/s; Opus both ways, of noise; no field trial set.
 - **Ours**: the same rates and media, retransmission, the octets of SRTP. What the encoder makes of its target varies as in the record: sizes of its
-  frames by the mean size that `targetBitrate` asked for, from a drawn frame on (`ratios`); over the steps those of 2 Mbit/s.
+  frames by the mean size that `targetBitrate` asked for, from a drawn frame on (`ratios`); over the steps those of 2 Mbit/s. {late}
 - **Estimate**: `availableOutgoingBitrate` of `getStats`, and our signal `target_bps`; its mean over time.
 - **Queueing delay**: of every packet on the video's way, from the bottleneck's queue until its first bit is sent.
 - **Down and back**: until the estimate is below 1.1 of 0.5 Mbit/s, and above 0.8 of 2 Mbit/s.
@@ -122,6 +128,7 @@ def main() -> int:
         fps=FPS,
         most=MAX_KBPS,
         simulated=SIMULATED,
+        late=_LATE[all(is_whole(call) for calls in theirs.values() for call in calls)],
     )
     text = head + "\n".join((*lines(names, theirs, ours), *apart_lines(names, theirs, ours, apart))) + "\n"
     if options.only:
