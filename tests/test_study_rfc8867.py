@@ -17,7 +17,7 @@ from voxpath.scenario import from_dict, read
 from voxpath.studies.media import Media, media_of
 from voxpath.studies.rfc8867 import claims, compare
 from voxpath.studies.rfc8867.cases import CASES, Case, Flow, Variant, scenario
-from voxpath.studies.rfc8867.measures import Run
+from voxpath.studies.rfc8867.measures import Run, run_of
 from voxpath.studies.rfc8867.questions import CONTROLS, FULL, QUICK, cells
 
 sys.path += [str(ROOT / "benches"), str(ROOT / "benches" / "rmcat")]
@@ -139,29 +139,48 @@ def test_the_dispute_is_decided_by_intervals():
     assert (fair.holds, starves.holds) == (None, None)
 
 
-def test_media_of_both_kinds_and_of_a_flow_that_resumes_are_added():
-    row = {
-        "flow": "media1",
-        "end": "client",
-        "media": "video",
-        "second": 1,
-        "media_target_bps": 100.0,
-        "media_sent_bps": 90.0,
-        "media_received_bps": 80.0,
-        "media_packets_received": 3,
-        "media_packets_expected": 4,
-        "media_packets_lost": 1,
-        "owd_mean_ns": 50_000_000,
-    }
-    audio = row | {
+VIDEO = {
+    "flow": "media1",
+    "end": "client",
+    "media": "video",
+    "second": 1,
+    "media_target_bps": 100.0,
+    "media_sent_bps": 90.0,
+    "media_received_bps": 80.0,
+    "media_packets_received": 3,
+    "media_packets_expected": 4,
+    "media_packets_lost": 1,
+    "owd_mean_ns": 50_000_000,
+}
+"""A second of a media flow, in `media_seconds`."""
+
+
+def test_rates_are_those_of_all_flows_and_frames_not_played_a_share_of_those_captured():
+    case = Case("0", "two flows", 11, flows=(Flow(), Flow(5)))
+    seconds = [VIDEO | {"second": second} for second in range(10)]
+    seconds += [VIDEO | {"flow": "media2", "second": second} for second in range(5, 10)]
+    counts = {"client_video_frames": 30, "client_audio_frames": 50, "client_audio_unplayed": 0}
+    flows = [
+        {"flow": name, "bytes_delivered": 1, "client_video_unplayed": unplayed, **counts}
+        for name, unplayed in (("media1", 2), ("media2", 6))
+    ]
+    flows.append(flows[0] | {"flow": "tcp", "client_video_unplayed": None})
+    run = run_of(case, pl.DataFrame(seconds), pl.DataFrame(flows))
+    assert run.mean(lambda media: media.sent) == pytest.approx(90 * 1.5)
+    assert run.mean(lambda media: media.received) == pytest.approx(80 * 1.5)
+    assert run.unplayed == pytest.approx(8 / 160)
+
+
+def test_media_of_both_kinds_are_added_second_by_second():
+    audio = VIDEO | {
         "media": "audio",
         "media_received_bps": 20.0,
         "media_packets_received": 1,
         "owd_mean_ns": 90_000_000,
     }
-    later = row | {"second": 3}
-    other = row | {"end": "server", "media_received_bps": 7.0}
-    found = media_of(pl.DataFrame([row, audio, later, other]), "media1", 5)
+    later = VIDEO | {"second": 3}
+    other = VIDEO | {"end": "server", "media_received_bps": 7.0}
+    found = media_of(pl.DataFrame([VIDEO, audio, later, other]), "media1", 5)
     assert found.received.tolist() == [0, 100, 0, 80, 0]
     assert found.expected.tolist() == [0, 8, 0, 4, 0]
     assert found.delay[1] == pytest.approx(60)

@@ -46,7 +46,10 @@ def measured(runs: Sequence[Run]) -> list[tuple[str, Summary | None]]:
         ("utilisation, %", of(lambda run: 100 * run.utilisation)),
         ("queueing p50, ms", of(lambda run: run.queueing_quantile(0.5))),
         ("queueing p95, ms", of(lambda run: run.queueing_quantile(0.95))),
+        ("sent, kbit/s", of(lambda run: run.mean(lambda media: media.sent) / 1e3)),
+        ("received, kbit/s", of(lambda run: run.mean(lambda media: media.received) / 1e3)),
         ("loss, %", of(lambda run: 100 * run.lost)),
+        ("frames not played, %", of(lambda run: 100 * run.unplayed)),
         *((f"fair over {window} s, %", of(partial(_fair, window=window))) for window in WINDOWS),
     ]
 

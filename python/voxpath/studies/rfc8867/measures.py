@@ -43,12 +43,15 @@ class Run:
         media: Its media flows, by name.
         tcp: Goodput of each TCP flow, in bit/s.
         delays: One-way propagation of each media flow, in ms.
+        unplayed: Which part of the frames of media was not played: lost, in part too, or late for its jitter
+            buffer.
     """
 
     case: Case
     media: Mapping[str, Media]
     tcp: Mapping[str, float]
     delays: Mapping[str, float]
+    unplayed: float = float("nan")
 
     def rate(self, name: str, since: float, until: float) -> float:
         """What a flow received between two times, in bit/s."""
@@ -70,6 +73,11 @@ class Run:
     def queueing_quantile(self, p: float) -> float:
         """A quantile of them; not a number where nothing came at all."""
         return float(np.quantile(self.queueing, p)) if self.queueing.size else float("nan")
+
+    def mean(self, of: Callable[[Media], Array]) -> float:
+        """A series of all media flows together, its mean from their first start to their end."""
+        since = int(min(flow.start for flow in self.case.flows))
+        return sum(float(of(media)[since : self.case.end].mean()) for media in self.media.values())
 
     @property
     def lost(self) -> float:
@@ -175,4 +183,13 @@ def run_of(case: Case, seconds: pl.DataFrame, flows: pl.DataFrame) -> Run:
         media,
         {str(name): float(count) * 8 / case.end for name, count in rates},
         {name: float(flow.delay_ms) for name, flow in zip(case.names, case.flows, strict=True)},
+        _unplayed(flows.filter(pl.col("flow").cast(pl.String).is_in(case.names))),
     )
+
+
+def _unplayed(flows: pl.DataFrame) -> float:
+    frames, unplayed = (
+        sum(int(flows.get_column(f"client_{media}_{what}").sum()) for media in ("audio", "video"))
+        for what in ("frames", "unplayed")
+    )
+    return unplayed / frames if frames else float("nan")
