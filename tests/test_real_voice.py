@@ -193,6 +193,43 @@ def test_over_the_kernel_the_same_seed_gives_the_same_sound(tmp_path: Path):
     assert list(one.heard.fates) != list(other.heard.fates)
 
 
+def test_traffic_that_only_the_duration_ends_goes_on_beside_a_voice(tmp_path: Path):
+    path = tmp_path / "upload.toml"
+    path.write_text("""
+name = "beside an upload that never ends"
+duration = "1 s"
+[topology]
+kind = "explicit"
+hosts = ["client", "server", "home", "cloud"]
+routers = ["r"]
+links = [
+  { ends = ["client", "r"] },
+  { ends = ["home", "r"], rate = "2 Mbit/s", queue = "20 packets" },
+  { ends = ["r", "server"] },
+  { ends = ["r", "cloud"] },
+]
+[hosts]
+client = { profile = "linux" }
+server = { profile = "linux" }
+home = { simulated = true }
+cloud = { simulated = true }
+[[flows]]
+name = "upload"
+from = "home"
+to = "cloud"
+app = { kind = "bulk" }
+""")
+    made = call(
+        of_scenario(path), (shortened(tmp_path),), codec="g711", backend="real", out=tmp_path / "runs"
+    )
+    (talk,) = made.talks
+    assert (talk.arrivals.complete != NEVER).all()
+    assert made.document.plan.data["duration_ns"] == talk.way.gone_ns
+    upload = pl.read_parquet(made.folder / "flows.parquet").row(0, named=True)
+    # 2 Mbit/s, headers included, for longer than the second that the scenario has alone.
+    assert upload["bytes_delivered"] * 8 > 0.8 * 2e6 * SECONDS
+
+
 @pytest.mark.parametrize("codec", ["opus", "g711"])
 def test_a_receiver_that_is_not_ours_hears_all_but_what_the_network_lost(codec: str, tmp_path: Path):
     encoded = CODECS[codec].encode(read(shortened(tmp_path)), Wish())

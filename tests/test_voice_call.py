@@ -1033,6 +1033,44 @@ def test_what_cannot_be_is_told_and_nothing_is_written(
     assert not list(tmp_path.glob("*.html"))
 
 
+@pytest.mark.parametrize("over", TRANSPORTS)
+@pytest.mark.parametrize("duration", [5, 40], ids=["shorter than the call", "longer"])
+def test_other_traffic_that_only_the_runs_duration_ends_goes_on_beside_the_whole_call(
+    over: str, duration: int, tmp_path: Path
+):
+    path = tmp_path / "upload.toml"
+    path.write_text(f"""
+name = "beside an upload that never ends"
+duration = "{duration} s"
+[topology]
+kind = "explicit"
+hosts = ["client", "server", "cloud"]
+routers = ["r"]
+links = [
+  {{ ends = ["client", "r"], rate = "2 Mbit/s", delay = "10 ms", queue = "20 packets" }},
+  {{ ends = ["r", "server"], delay = "1 ms" }},
+  {{ ends = ["r", "cloud"], delay = "1 ms" }},
+]
+[[flows]]
+name = "upload"
+from = "client"
+to = "server"
+app = {{ kind = "bulk" }}
+[[processes]]
+name = "broker"
+host = "cloud"
+app = {{ kind = "broker" }}
+""")
+    made = call(of_scenario(path), codec="g711", over=over, out=tmp_path / "runs")
+    (talk,) = made.talks
+    # The queue of the upload, up to the last frames: of 20 packets of 1500 bytes, 120 ms.
+    came = (talk.arrivals.complete - talk.arrivals.captured)[talk.arrivals.complete != NEVER]
+    assert came.size > 0.9 * talk.arrivals.complete.size
+    assert came[-50:].mean() > 40e6
+    lasts = made.document.plan.data["duration_ns"]
+    assert lasts == max(talk.way.gone_ns, duration * 1_000_000_000)
+
+
 def test_a_scenario_may_have_a_network_alone(tmp_path: Path):
     path = tmp_path / "network.toml"
     text = 'name = "alone"\n[topology]\nkind = "pipe"\nlink = { delay = "70 ms" }\n'

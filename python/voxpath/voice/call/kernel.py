@@ -34,8 +34,16 @@ PORT = 5004
 """Of RTP, by RFC 3551 section 8; the second direction has the next even one."""
 
 
-def planned(network: Network, seed: int | None, told: str = "a voice by rtp") -> Document:
+def planned(
+    network: Network, seed: int | None, told: str = "a voice by rtp", *, gone_ns: int = 0
+) -> Document:
     """The network with real hosts at its ends.
+
+    Args:
+        network: What the voice crosses.
+        seed: Of the random streams; the scenario's own without it.
+        told: What goes over it, in words.
+        gone_ns: When nothing of the voice is waited for any more.
 
     Raises:
         CallError: One of them is simulated.
@@ -50,7 +58,12 @@ def planned(network: Network, seed: int | None, told: str = "a voice by rtp") ->
                 f"{network.told}: {name!r} is simulated; a voice over the kernel has real hosts at both ends"
             )
         hosts[name] = {**hosts.get(name, {}), "real": True}
-    data: dict[str, Any] = {**network.data, "hosts": hosts, "name": f"{told}: {network.told}"}
+    data: dict[str, Any] = {
+        **network.data,
+        **network.lasting(gone_ns),
+        "hosts": hosts,
+        "name": f"{told}: {network.told}",
+    }
     if seed is not None:
         data["seed"] = seed
     return from_dict(data, network.told, network.base)

@@ -30,6 +30,7 @@ class Network:
         there: The host at which somebody listens.
         base: Where its files are.
         is_link: Whether it is one link, into which hosts may be put.
+        duration_ns: How long its own run lasts, if it says so; other traffic may end by nothing else.
     """
 
     data: Mapping[str, Any]
@@ -38,6 +39,17 @@ class Network:
     there: str = THERE
     base: Path = field(default_factory=Path)
     is_link: bool = False
+    duration_ns: int | None = None
+
+    def lasting(self, call_ns: int) -> dict[str, Any]:
+        """Its duration with a call in it, as keys of a scenario: none where it ends when its flows have.
+
+        Args:
+            call_ns: When the call has ended. Events and flows may come later, up to its own duration.
+        """
+        if self.duration_ns is None:
+            return {}
+        return {"duration": f"{max(call_ns, self.duration_ns)} ns"}
 
     @property
     def voice(self) -> str:
@@ -82,4 +94,5 @@ def of_scenario(path: Path) -> Network:
     if document.axes:
         raise CallError(f"{path}: has a sweep; a call is one run of one scenario")
     data = {key: value for key, value in document.data.items() if key not in {"sweep", "duration"}}
-    return Network(data, f"the scenario {path.name}", base=document.base)
+    lasts = document.plan.data["duration_ns"]
+    return Network(data, f"the scenario {path.name}", base=document.base, duration_ns=lasts)

@@ -165,7 +165,9 @@ class _Sender:
         if self.backend == "real":
             carriers = [self.transport.carrier(network, way, self.wants) for way in ways]
             told = f"a voice by {self.transport.name}"
-            document = kernel.planned(carriers[0].network, self.seed, told)
+            document = kernel.planned(
+                carriers[0].network, self.seed, told, gone_ns=max(way.gone_ns for way in ways)
+            )
             came, folder, rejected = kernel.carry(document, carriers, ways, coded, self.out)
         else:
             document = planned(network, self.transport, ways, self.wants, self.seed)
@@ -277,6 +279,7 @@ def planned(
 
     data = {
         **transport.scenario(network, ways, wants),
+        **network.lasting(max(way.gone_ns for way in ways)),
         "name": f"a voice over {transport.name}: {network.told}",
     }
     if seed is not None:

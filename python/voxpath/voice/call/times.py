@@ -58,7 +58,8 @@ def _round_trip(network: Network, stops: Sequence[str]) -> int:
         for name, here, there in zip(names, stops, stops[1:], strict=False)
     ]
     flows = [*network.data.get("flows", []), *probes]
-    plan = from_dict({"name": VOICE, **network.data, "flows": flows}, network.told, network.base).plan
+    data = {"name": VOICE, **network.data, "flows": flows, **network.lasting(0)}
+    plan = from_dict(data, network.told, network.base).plan
     named = [flow["name"] for flow in plan.data["flows"]]
     paths = _engine.paths(plan.json)
     ways = [way for name in names for way in paths[named.index(name)]]

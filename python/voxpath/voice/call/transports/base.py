@@ -80,6 +80,11 @@ class Way:
         """When the last frame is encoded."""
         return self.times.lead_ns + len(self.sizes) * self.frame_ns
 
+    @property
+    def gone_ns(self) -> int:
+        """When nothing of it is waited for any more, an end that was connected late included."""
+        return self.end_ns + self.times.patience_ns + self.times.tail_ns
+
 
 @dataclass(frozen=True)
 class Wants:

@@ -100,8 +100,7 @@ class Mqtt:
                 },
             ]
         # A frame that waits for a connection to come back may be minutes late, and is not waited for.
-        times = ways[0].times
-        ends = max(way.end_ns for way in ways) + times.patience_ns + times.tail_ns
+        ends = max(way.gone_ns for way in ways)
         return {**with_flows(network, processes=processes), "duration": f"{ends} ns"}
 
     def carrier(self, network: Network, way: Way, wants: Wants) -> Carrier:
