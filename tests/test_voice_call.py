@@ -845,7 +845,11 @@ def test_silence_and_clipping_are_told(tmp_path: Path):
     assert told.sentence == "not rated: nothing is said"
     assert {score.value for score in told.scores.values()} == {None}
     loud = np.clip(10 * tone(16_000, 1).astype(int), -32768, 32767)
-    assert "clipped" in read(save(tmp_path / "loud.wav", loud, 16_000)).notes[0]
+    loudly = call(BAD, (save(tmp_path / "loud.wav", loud, 16_000),), out=tmp_path)
+    (talk,) = loudly.talks
+    assert "clipped" in talk.said.notes[0]
+    told_json = page.talk_told(talk, verdict.judged(loudly, talk, ()))
+    assert (told_json["rate_hz"], told_json["notes"]) == (16_000, list(talk.said.notes))
 
 
 def test_frames_that_came_late_count_as_late_though_their_copies_were_played(tmp_path: Path):

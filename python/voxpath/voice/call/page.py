@@ -112,6 +112,8 @@ def talk_told(talk: Talk, verdict: Verdict) -> dict[str, Any]:
         "from": talk.way.from_,
         "to": talk.way.to,
         "said": talk.said.name,
+        "rate_hz": talk.said.rate_hz,
+        "notes": list(talk.said.notes),
         "duration_s": talk.said.duration_s,
         "sentence": verdict.sentence,
         "delay": None if delay is None else {**asdict(delay), "total_ms": total_ms},
