@@ -143,6 +143,31 @@ def link(
     return table
 
 
+def option_of(key: str, given: Mapping[str, Mapping[str, str]]) -> str:
+    """The option behind a key of the link, without its dashes.
+
+    Args:
+        key: Such as `up.delay.deviation`.
+        given: The texts that `link` got.
+    """
+    found = re.match(rf"(?:({UP}|{DOWN})\.)?(\w+)(?:\.(\w+))?", key)
+    if found is None:
+        raise AssertionError(f"{key!r} is no key of a link")
+    direction = found[1] or BOTH
+    name = _OPTIONS.get((found[2], found[3] or ""), found[2])
+    return f"{direction}-{name}" if name in given.get(direction, {}) and direction else name
+
+
+_OPTIONS = {
+    ("rate", "kind"): "trace",
+    ("rate", "file"): "trace",
+    ("delay", "deviation"): "jitter",
+    ("delay", "correlation"): "jitter",
+    ("loss", "to_bad"): "burst",
+    ("loss", "to_good"): "burst",
+}
+"""By the key of the link and the key inside of it, where another option gives that one."""
+
 _CAPACITIES = ("rate", "trace")
 """Two ways to say the same thing: the nearer one counts."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from voxpath.scenario import Document, ScenarioError, from_dict
-from voxpath.scenario.one_link import LinkError, base_of, link
+from voxpath.scenario.one_link import LinkError, base_of, link, option_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -135,24 +135,11 @@ def _at_command(text: str) -> str:
 
 def _option(key: str, behind: Behind) -> str:
     """The option behind a key of the scenario."""
-    if found := re.match(r"topology\.links\[(\d)\]\.(?:(up|down)\.)?(\w+)(?:\.(\w+))?", key):
+    if found := re.match(r"topology\.links\[(\d)\]\.(.+)", key):
         second = int(found[1]) > 0
-        given = (behind.second or {}) if second else behind.given
-        name = _OPTIONS.get((found[3], found[4] or ""), found[3])
-        direction = found[2] if found[2] and name in given.get(found[2], {}) else ""
-        return "--" + "-".join(part for part in ("second" if second else "", direction, name) if part)
+        name = option_of(found[2], (behind.second or {}) if second else behind.given)
+        return f"--second-{name}" if second else f"--{name}"
     if found := re.match(rf"hosts\.{THERE}\.(reach|publish)\[(\d+)\]", key):
         ways: tuple[str, ...] = getattr(behind, found[1])
         return f"--{found[1]} {ways[int(found[2])]}" if int(found[2]) < len(ways) else f"--{found[1]}"
     return f"--{key}" if key == "seed" else "COMMAND" if key else "scenario"
-
-
-_OPTIONS = {
-    ("rate", "kind"): "trace",
-    ("rate", "file"): "trace",
-    ("delay", "deviation"): "jitter",
-    ("delay", "correlation"): "jitter",
-    ("loss", "to_bad"): "burst",
-    ("loss", "to_good"): "burst",
-}
-"""By the key of the link and the key inside of it, where another option gives that one."""

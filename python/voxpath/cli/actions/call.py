@@ -16,7 +16,7 @@ from voxpath.cli.actions.common import check_store, chosen_names, print_json, sa
 from voxpath.names import did_you_mean
 from voxpath.results.store import StoreError
 from voxpath.scenario import ScenarioError
-from voxpath.scenario.one_link import LinkError, base_of, link
+from voxpath.scenario.one_link import LinkError, base_of, link, option_of
 from voxpath.tables import print_document
 from voxpath.voice.call import page, verdict
 from voxpath.voice.call import path as voice
@@ -121,12 +121,7 @@ def _check(outputs: Sequence[Path], save: Path, recordings: Sequence[Path]) -> N
 
 
 def _network(given: Mapping[str, Any]) -> Network:
-    texts: dict[str, dict[str, str]] = {direction: {} for direction in _DIRECTIONS}
-    for declared in options.LINK:
-        for direction in _DIRECTIONS:
-            name = f"{direction}_{declared.name}" if direction else declared.name
-            if given[name] is not None:
-                texts[direction][declared.name] = given[name]
+    texts = _texts(given)
     is_link = any(texts.values()) or given["preset"] is not None or given["mtu"] is not None
     if given["scenario"] is not None:
         if is_link:
@@ -148,6 +143,17 @@ def _network(given: Mapping[str, Any]) -> Network:
         for name, text in values.items()
     ]
     return one_link(table, ", ".join(told) or "a perfect network", base)
+
+
+def _texts(given: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """The options of the link, by direction."""
+    texts: dict[str, dict[str, str]] = {direction: {} for direction in _DIRECTIONS}
+    for declared in options.LINK:
+        for direction in _DIRECTIONS:
+            name = f"{direction}_{declared.name}" if direction else declared.name
+            if given[name] is not None:
+                texts[direction][declared.name] = given[name]
+    return texts
 
 
 def _wish(given: Mapping[str, Any]) -> Wish:
@@ -192,12 +198,12 @@ def _told(error: ScenarioError, given: Mapping[str, Any]) -> str:
     """The problems, by option where they are the link's."""
     if given["scenario"] is not None:
         return str(error)
-    told = []
+    told, texts = [], _texts(given)
     for problem in error.problems:
         # With a broker the link is one of several (`transports/mqtt.py`), and the first.
         _, found, key = problem.key.replace("topology.links[0].", "topology.link.").partition(
             "topology.link."
         )
-        option = f"--{key.split('.')[0]}: " if found else ""
+        option = f"--{option_of(key, texts)}: " if found else ""
         told.append(f"{option}{problem.message}")
     return "\n".join(["nothing was run", *told])
