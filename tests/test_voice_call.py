@@ -156,6 +156,15 @@ def test_a_reliable_transport_loses_nothing_and_comes_late(over: str, tmp_path: 
     assert talk.heard.count(Fate.LATE) > 0
 
 
+def test_the_shares_of_the_delay_are_those_of_frames_that_were_played(tmp_path: Path):
+    (talk,) = call(one_link({"rate": "1 kbit/s"}, "slow"), buffer="60 ms", out=tmp_path).talks
+    assert talk.heard.count(Fate.LATE) > 0
+    found = delay.of(talk)
+    # The first frame waits for 60 ms in the buffer; the others are played when they are due, if they came.
+    assert 0 <= found.buffer_ms <= 60
+    assert found.network_ms < found.network_p5_ms, "those that were late are told apart"
+
+
 TWO_PATHS = """
 name = "two paths"
 [topology]

@@ -17,16 +17,16 @@ _MS = 1e6
 
 @dataclass(frozen=True)
 class Delay:
-    """Means over the frames that came, in milliseconds.
+    """Means over the frames that were played in time, in milliseconds; over all that came where none was.
 
     Attributes:
         frame_ms: A frame is sent when its last sample is there.
         codec_ms: Look-ahead of encoder and decoder.
         sender_ms: From its encoding to when its application sent it.
         network_ms: To when all of it was there, retransmissions and what waits behind them included.
-        buffer_ms: In the jitter buffer, until it was played; below zero where most frames came too late.
-        network_p5_ms: The fastest twentieth.
-        network_p95_ms: The slowest twentieth.
+        buffer_ms: In the jitter buffer, until it was played; below zero where all frames came too late.
+        network_p5_ms: The fastest twentieth of all that came.
+        network_p95_ms: The slowest twentieth of all that came.
         canceller_ms: In the echo canceller before the encoder.
     """
 
@@ -66,20 +66,19 @@ def of(talk: Talk) -> Delay | None:
         return None
     frame, codec = encoded.frame_ns / _MS, 1000 * encoded.lookahead / encoded.rate_hz
     canceller = 0.0 if talk.echo is None else talk.echo.canceller_ms
-    captured, sent, complete = (
-        times[came] / _MS for times in (arrivals.captured, arrivals.sent, arrivals.complete)
+    low, high = np.quantile((arrivals.complete - arrivals.sent)[came] / _MS, (0.05, 0.95))
+    in_time = came & (arrivals.complete - arrivals.captured <= talk.heard.wait)
+    counted = in_time if in_time.any() else came
+    captured, sent, complete, wait = (
+        times[counted] / _MS
+        for times in (arrivals.captured, arrivals.sent, arrivals.complete, talk.heard.wait)
     )
-    network = complete - sent
-    low, high = np.quantile(network, (0.05, 0.95))
-    # What is played is played so long after its capture, whether it came in time or not.
-    wait = float(np.mean(talk.heard.wait[came])) / _MS
-    before = float(np.mean(complete - captured))
     return Delay(
         frame,
         codec,
         float(np.mean(sent - captured)),
-        float(np.mean(network)),
-        wait - before,
+        float(np.mean(complete - sent)),
+        float(np.mean(wait - (complete - captured))),
         float(low),
         float(high),
         canceller,
