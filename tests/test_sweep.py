@@ -227,20 +227,43 @@ def test_a_sweep_that_is_killed_again_and_again_ends_with_the_bytes_of_an_undist
     assert environments(store) == made, "no run is repeated"
 
 
-def test_a_run_that_is_killed_while_it_replaces_another_is_made_again(voxpath, small: Path, tmp_path: Path):
-    """Killed when the old folder is out of the way and the new one is not in its place yet."""
+@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGINT])
+def test_whoever_is_ended_while_it_replaces_a_run_has_replaced_it(
+    blow: signal.Signals, voxpath, small: Path, tmp_path: Path
+):
+    """Ended when the old folder is out of the way and the new one is not in its place yet."""
     voxpath("run", small)
     whole = contents(tmp_path / "runs")
     tool = Tool(tmp_path, "run", small, "--force", halt_at="store.moved-away")
     try:
         tool.halted()
         assert list((tmp_path / "runs").glob("[!.]*")) == []
+        tool.popen.send_signal(blow)
+        tool.ended()
+    finally:
+        tool.killed()
+    called = voxpath("run", small)
+    assert "(1 of them there already)" in called.out
+    assert contents(tmp_path / "runs") == whole, "and nothing hidden is left"
+
+
+def test_whoever_is_killed_while_it_merges_a_few_new_runs_into_a_pack_loses_none(
+    voxpath, swept: Path, tmp_path: Path
+):
+    sweep = ("sweep", swept, "--replications", "30")
+    voxpath(*sweep)
+    whole = contents(tmp_path / "runs")
+    tool = Tool(tmp_path, "sweep", swept, "--replications", "1", "--force", halt_at="store.moved-away")
+    try:
+        tool.halted()
+        assert len(finished(tmp_path / "runs")) == 6, "the pack with all of them is out of the way"
         tool.popen.kill()
         tool.ended()
     finally:
         tool.killed()
-    assert voxpath("run", small).code == 0
-    assert contents(tmp_path / "runs") == whole, "and nothing hidden is left"
+    called = voxpath(*sweep)
+    assert "180 of them there already" in called.out
+    assert contents(tmp_path / "runs") == whole
 
 
 def finished(store: Path) -> set[str]:

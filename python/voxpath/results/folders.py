@@ -1,7 +1,8 @@
 """Folders that are there as a whole or not at all.
 
 A folder is written under a temporary name, whose writer holds a lock on it, and then renamed. What a killed
-process left has no lock and is removed by the next `clean`. This guards against processes that die, not
+process left has no lock and is removed by the next `clean`; what it had written in full, in place of a folder
+that was out of the way already, is put there. This guards against processes that die, not
 against a machine that loses power.
 """
 
@@ -16,7 +17,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from voxpath import halts
+from voxpath import halts, interrupts
 from voxpath.canonical import canonical
 from voxpath.results import digests
 from voxpath.results.problems import StoreError
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _PARTIAL = ".partial-"
+_OLD = "-old"
+"""Behind the temporary name of what takes a folder's place: what was there."""
 
 
 class Folders:
@@ -63,6 +66,7 @@ class Folders:
         self.root.mkdir(parents=True, exist_ok=True)
         folder = self.root / name
         with self.partial(name) as partial:
+            old = partial.with_name(partial.name + _OLD)
             written: dict[str, str | None] = {}
             for path, contents in files:
                 _write(partial / path, contents)
@@ -72,11 +76,14 @@ class Folders:
             # Writers of one name take turns: between the two renames the name is free.
             with locked(self.root, fcntl.LOCK_EX):
                 if folder.exists():
-                    folder.rename(partial.with_name(f"{partial.name}-old"))
-                    halts.reached("store.moved-away")
-                partial.rename(folder)
+                    with interrupts.deferred():
+                        folder.rename(old)
+                        halts.reached("store.moved-away")
+                        partial.rename(folder)
+                else:
+                    partial.rename(folder)
         halts.reached("store.renamed")
-        shutil.rmtree(partial.with_name(f"{partial.name}-old"), ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
         return folder
 
     def check_writable(self) -> None:
@@ -112,17 +119,27 @@ class Folders:
         shutil.rmtree(going, ignore_errors=True)
 
     def clean(self) -> int:
-        """Removes what killed processes left; returns how many folders that were."""
+        """Removes what killed processes left; returns how many folders that were.
+
+        Of whom was killed between the two renames of `keep`, the second one is made up for.
+        """
         if not self.root.is_dir():
             return 0
         removed = 0
         with locked(self.root, fcntl.LOCK_EX):
+            for old in self.root.glob(f"{_PARTIAL}*{_OLD}"):
+                new = old.with_name(old.name.removesuffix(_OLD))
+                folder = self.root / new.name.removeprefix(_PARTIAL).rpartition("-")[0]
+                if not folder.exists():
+                    with contextlib.suppress(OSError):
+                        new.rename(folder)
             for partial in self.root.glob(f"{_PARTIAL}*"):
                 with (
                     contextlib.suppress(BlockingIOError, FileNotFoundError),
                     locked(partial, fcntl.LOCK_EX | fcntl.LOCK_NB),
                 ):
                     shutil.rmtree(partial, ignore_errors=True)
+                    # From a disk that is read-only nothing goes.
                     removed += not partial.exists()
         return removed
 
