@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,6 +84,27 @@ def test_what_a_killed_process_left_goes_and_many_small_packs_are_merged(
     assert merged.name.startswith("loose-"), "a sweep may be under way"
     assert "8 of them there already" in voxpath("sweep", small).out
     assert contents(tmp_path / "runs") == contents(tmp_path / "whole")
+
+
+def test_packs_that_a_sweep_merges_meanwhile_do_not_end_it(
+    voxpath, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    voxpath("sweep", small)
+    gone = tmp_path / "runs" / "packs" / ".partial-loose-0-1"
+    gone.mkdir()
+    look = os.scandir
+    looked = []
+
+    def merged(folder: Any = ".") -> Any:
+        if str(folder).endswith(gone.name) and not looked:
+            looked.append(folder)
+            gone.rmdir()
+        return look(folder)
+
+    monkeypatch.setattr("os.scandir", merged)
+    called = voxpath("gc")
+    assert looked
+    assert called.code == 0, called.err
 
 
 def test_runs_of_other_builds_are_counted_and_go_where_that_is_asked_for(

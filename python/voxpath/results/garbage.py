@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -88,24 +90,23 @@ def _is_other(folder: Path, build: str) -> bool:
 
 
 def _size(root: Path) -> tuple[int, int]:
-    """Files below a directory, and their bytes.
+    """Files below a directory, and their bytes. What another process removes meanwhile does not count.
 
     Raises:
         StoreError: It cannot be read.
     """
     count = total = 0
+
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise error
+
     try:
-        for path in root.rglob("*"):
-            # Another process may remove it meanwhile.
-            if path.is_file() and (found := _bytes(path)) is not None:
-                count, total = count + 1, total + found
+        for folder, _, names in os.walk(root, onerror=refuse):
+            for name in names:
+                with contextlib.suppress(FileNotFoundError):
+                    total += os.lstat(f"{folder}/{name}").st_size
+                    count += 1
     except OSError as error:
         raise StoreError(f"cannot read {root}: {error.strerror or error}") from error
     return count, total
-
-
-def _bytes(path: Path) -> int | None:
-    try:
-        return path.lstat().st_size
-    except FileNotFoundError:
-        return None
