@@ -129,6 +129,21 @@ def test_runs_of_other_builds_are_counted_and_go_where_that_is_asked_for(
     assert contents(tmp_path / "runs") == before
 
 
+def test_a_sweep_that_goes_on_with_another_build_says_so(voxpath, other_build, small: Path, tmp_path: Path):
+    with other_build():
+        pack(tasks(SWEEP, tmp_path / "runs", 3))
+    told_of = "6 runs of these cells are of another build of the engine and not used"
+    called = voxpath("sweep", small)
+    assert told_of in called.err
+    assert "voxpath gc runs --other-builds" in called.err
+    assert voxpath("sweep", small).err == "", "nothing is missing"
+    assert voxpath("sweep", small, "--force").err == "", "everything is asked for anew"
+    other = small.with_name("other.toml")
+    other.write_text(SWEEP.replace("3 %", "4 %").replace("0 %", "5 %"))
+    assert voxpath("sweep", other).err == "", "other runs"
+    assert told_of in voxpath("sweep", small, "--replications", "5").err
+
+
 def test_a_store_of_other_builds_alone_is_empty_afterwards(voxpath, other_build, tmp_path: Path):
     with other_build():
         pack(tasks(SWEEP, tmp_path / "runs", 4))

@@ -22,6 +22,11 @@ _AGAIN = "sim"
 """Runs of this backend can be made again; a run in real time cannot."""
 
 
+def of_other_builds(build: str) -> pl.Expr:
+    """Holds of packed runs that no sweep of this build finds; it is asked of their manifest."""
+    return (pl.col("backend") == _AGAIN) & (pl.col("build") != build)
+
+
 @dataclass(frozen=True)
 class Collected:
     """What was done to a store.
@@ -62,7 +67,7 @@ def collect(store: Store, build: str, *, other_builds: bool) -> Collected:
     store.packs.names()
     damaged = store.packs.drop_damaged()
     dropped = 0
-    packed = (pl.col("backend") == _AGAIN) & (pl.col("build") != build)
+    packed = of_other_builds(build)
     folders = [name for name in store.names() if _is_other(store.root / name, build)]
     if other_builds:
         for name in folders:
@@ -75,7 +80,7 @@ def collect(store: Store, build: str, *, other_builds: bool) -> Collected:
     except StoreError as error:
         # As on a full disk, where what was removed is of use all the same.
         unmerged = str(error)
-    others = 0 if other_builds else len(folders) + store.packs.overview().filter(packed).height
+    others = 0 if other_builds else len(folders) + store.packs.count(packed)
     return Collected(left, damaged, dropped, others, unmerged, before, _size(store.root))
 
 

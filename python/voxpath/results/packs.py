@@ -541,6 +541,19 @@ class Packs:
                 except FileNotFoundError:
                     continue
 
+    def count(self, which: pl.Expr) -> int:
+        """How many runs there are of which it holds; it is asked of the columns of their manifest.
+
+        Raises:
+            StoreError: A pack is of another version, or cannot be read.
+        """
+        return self._retried(lambda: self._counted(which))
+
+    def _counted(self, which: pl.Expr) -> int:
+        columns = dict.fromkeys(["name", *which.meta.root_names()])
+        found = (_manifest(pack, *columns).filter(which).get_column("name") for pack in self._index().packs)
+        return pl.concat([pl.Series(dtype=pl.String), *found]).n_unique()
+
     def drop(self, which: pl.Expr) -> int:
         """Removes runs; what shares a pack with them moves into loose packs. Returns how many runs that were.
 

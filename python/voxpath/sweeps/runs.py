@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import json
 import math
 import os
 import platform
+import shlex
 import tempfile
 import time
 from collections import deque
@@ -18,9 +20,12 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+import polars as pl
+
 from voxpath import _engine, halts, terminal
 from voxpath.results import digests
 from voxpath.results.frames import of_run, of_runs, parquet, together
+from voxpath.results.garbage import of_other_builds
 from voxpath.results.identity import Identity, Observe
 from voxpath.results.outcome import Found, Outcome, Outcomes
 from voxpath.results.packs import Packable, Packs
@@ -33,8 +38,6 @@ from voxpath.sweeps.workers import crew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-
-    import polars as pl
 
     from voxpath.sweeps.workers import Workers
 
@@ -300,6 +303,7 @@ def perform_all(
         # Cells may resolve into one plan; such a run is made once.
         twins: dict[int, int] = {}
         first: dict[tuple[str, str], dict[int, int]] = {}
+        plans: dict[str, set[str]] = {root: set() for root in stores}
         for index, task in enumerate(tasks):
             try:
                 if found := _found(stores[task.root], task):
@@ -311,6 +315,8 @@ def perform_all(
             twin = first.setdefault((task.root, task.identity.cell), {}).setdefault(task.replication, index)
             if twin == index:
                 missing.append(index)
+                if task.packed and not task.force:
+                    plans[task.root].add(task.plan)
             else:
                 twins[index] = twin
         for root in {tasks[index].root for index in missing}:
@@ -322,6 +328,7 @@ def perform_all(
                     index, reason = next(iter(damage.items()))
                     there += f", and {len(damage)} are damaged, such as {tasks[index].folder}: {reason}"
                 raise StoreError(f"{error}; {there}") from None
+            _tell_of_other_builds(stores[root], plans[root])
         if damage:
             for store in stores.values():
                 store.packs.set_aside()
@@ -350,6 +357,18 @@ def perform_all(
                         directory.rmdir()
         raise
     return outcomes
+
+
+def _tell_of_other_builds(store: Store, plans: Iterable[str]) -> None:
+    """Says so where a store has runs of these plans that this build of the engine does not use."""
+    asked = [hashlib.sha256(plan.encode()).hexdigest() for plan in plans]
+    there = store.packs.count(of_other_builds(_engine.BUILD) & pl.col("plan_sha256").is_in(asked))
+    if there:
+        runs = "1 run of these cells is" if there == 1 else f"{there} runs of these cells are"
+        terminal.warn(
+            f"{runs} of another build of the engine and not used: this one makes its own "
+            f"(voxpath gc {shlex.quote(str(store.root))} --other-builds removes the others)"
+        )
 
 
 def _place(task: Task) -> tuple[Path, int]:
