@@ -340,7 +340,8 @@ if __name__ == "__main__":
 
 def some_tasks(root: Path, count: int) -> list[Task]:
     plan = parse(SWEEP).plan.json
-    return [Task(plan, {}, number, Observe(), str(root), together=True) for number in range(count)]
+    scenario = {"scenario.toml": b""}
+    return [Task(plan, scenario, number, Observe(), str(root), together=True) for number in range(count)]
 
 
 def test_runs_that_take_longer_than_those_before_come_back_to_be_made_by_whoever_is_free(

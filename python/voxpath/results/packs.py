@@ -84,6 +84,8 @@ _HEAD = "pack.json"
 _LOOSE = "loose-"
 _TABLES = "tables"
 _PLAN = "plan.json"
+TEXT = "scenario.toml"
+"""Of a scenario's files, what somebody wrote."""
 _KEY = ["cell", "replication"]
 """What the runs of a pack are sorted by."""
 _OLD = "_old"
@@ -457,7 +459,7 @@ class Packs:
             whose = _manifest(pack, "plan_sha256", "scenario").unique("plan_sha256", maintain_order=True)
             listed = pl.read_parquet(pack / _SCENARIOS, glob=False)
             contents = pl.read_parquet(pack / _CONTENTS, glob=False)
-            for path, column in ((_PLAN, "plan"), ("scenario.toml", "text")):
+            for path, column in ((_PLAN, "plan"), (TEXT, "text")):
                 mine = listed.filter(path=path).select("scenario", "sha256").unique("scenario")
                 mine = mine.join(contents, on="sha256").select("scenario", pl.col("data").alias(column))
                 whose = whose.join(mine, on="scenario", how="left", maintain_order="left")
@@ -541,18 +543,27 @@ class Packs:
                 except FileNotFoundError:
                     continue
 
-    def count(self, which: pl.Expr) -> int:
-        """How many runs there are of which it holds; it is asked of the columns of their manifest.
+    def count(self, which: pl.Expr, files: Collection[str] | None = None) -> int:
+        """How many runs there are.
+
+        Args:
+            which: Holds of them; it is asked of the columns of their manifest.
+            files: The scenario of each has a file with one of these SHA-256, if they are given.
 
         Raises:
             StoreError: A pack is of another version, or cannot be read.
         """
-        return self._retried(lambda: self._counted(which))
+        return self._retried(lambda: self._counted(which, files))
 
-    def _counted(self, which: pl.Expr) -> int:
-        columns = dict.fromkeys(["name", *which.meta.root_names()])
-        found = (_manifest(pack, *columns).filter(which).get_column("name") for pack in self._index().packs)
-        return pl.concat([pl.Series(dtype=pl.String), *found]).n_unique()
+    def _counted(self, which: pl.Expr, files: Collection[str] | None) -> int:
+        found = [pl.Series(dtype=pl.String)]
+        for pack in self._index().packs:
+            runs = _manifest(pack, *dict.fromkeys(["name", "scenario", *which.meta.root_names()]))
+            if files is not None:
+                listed = _read(pack, _SCENARIOS).filter(pl.col("sha256").is_in(files))
+                runs = runs.filter(pl.col("scenario").is_in(listed.get_column("scenario").implode()))
+            found.append(runs.filter(which).get_column("name"))
+        return pl.concat(found).n_unique()
 
     def drop(self, which: pl.Expr) -> int:
         """Removes runs; what shares a pack with them moves into loose packs. Returns how many runs that were.

@@ -20,15 +20,13 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-import polars as pl
-
 from voxpath import _engine, halts, terminal
 from voxpath.results import digests
 from voxpath.results.frames import of_run, of_runs, parquet, together
 from voxpath.results.garbage import of_other_builds
 from voxpath.results.identity import Identity, Observe
 from voxpath.results.outcome import Found, Outcome, Outcomes
-from voxpath.results.packs import Packable, Packs
+from voxpath.results.packs import TEXT, Packable, Packs
 from voxpath.results.problems import DamagedError, StoreError
 from voxpath.results.store import Store
 from voxpath.sweeps.crew import Crew, unfit
@@ -38,6 +36,8 @@ from voxpath.sweeps.workers import crew
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+
+    import polars as pl
 
     from voxpath.sweeps.workers import Workers
 
@@ -303,7 +303,7 @@ def perform_all(
         # Cells may resolve into one plan; such a run is made once.
         twins: dict[int, int] = {}
         first: dict[tuple[str, str], dict[int, int]] = {}
-        plans: dict[str, set[str]] = {root: set() for root in stores}
+        texts: dict[str, set[bytes]] = {root: set() for root in stores}
         for index, task in enumerate(tasks):
             try:
                 if found := _found(stores[task.root], task):
@@ -316,10 +316,10 @@ def perform_all(
             if twin == index:
                 missing.append(index)
                 if task.packed and not task.force:
-                    plans[task.root].add(task.plan)
+                    texts[task.root].add(task.scenario[TEXT])
             else:
                 twins[index] = twin
-        for root in {tasks[index].root for index in missing}:
+        for root in sorted({tasks[index].root for index in missing}):
             try:
                 stores[root].check_writable()
             except StoreError as error:
@@ -328,7 +328,7 @@ def perform_all(
                     index, reason = next(iter(damage.items()))
                     there += f", and {len(damage)} are damaged, such as {tasks[index].folder}: {reason}"
                 raise StoreError(f"{error}; {there}") from None
-            _tell_of_other_builds(stores[root], plans[root])
+            _tell_of_other_builds(stores[root], texts[root])
         if damage:
             for store in stores.values():
                 store.packs.set_aside()
@@ -359,10 +359,13 @@ def perform_all(
     return outcomes
 
 
-def _tell_of_other_builds(store: Store, plans: Iterable[str]) -> None:
-    """Says so where a store has runs of these plans that this build of the engine does not use."""
-    asked = [hashlib.sha256(plan.encode()).hexdigest() for plan in plans]
-    there = store.packs.count(of_other_builds(_engine.BUILD) & pl.col("plan_sha256").is_in(asked))
+def _tell_of_other_builds(store: Store, texts: Iterable[bytes]) -> None:
+    """Says so where a store has runs of these scenarios that this build of the engine does not use.
+
+    They are known by their text: another version may make another plan of it.
+    """
+    asked = [hashlib.sha256(text).hexdigest() for text in texts]
+    there = store.packs.count(of_other_builds(_engine.BUILD), asked)
     if there:
         runs = "1 run of these cells is" if there == 1 else f"{there} runs of these cells are"
         terminal.warn(
