@@ -153,6 +153,11 @@ def test_a_cell_and_the_same_scenario_alone_are_one_run(voxpath, swept: Path, tm
     assert "there already" in voxpath("run", "alone.toml", "--replication", "2").out
 
 
+def test_a_sweep_of_one_cell_does_not_speak_of_several(voxpath, small: Path):
+    small.write_text(SMALL + "\n[sweep]\nreplications = 2\n")
+    assert "cells" not in voxpath("sweep", small).out.splitlines()[0]
+
+
 def test_a_sweep_needs_a_sweep(voxpath, small: Path, tmp_path: Path):
     called = voxpath("sweep", small)
     assert called.code == 2

@@ -188,7 +188,8 @@ def print_sweep(name: str, answers: Answers, replications: int) -> None:
         *(title for title, _, _ in _COLUMNS),
         "incomplete",
     ]
-    title = f"{name}: {_spread(replications)}, in each of {len(answers.variants)} cells"
+    cells = len(answers.variants)
+    title = f"{name}: {_spread(replications)}" + (f", in each of {cells} cells" if cells > 1 else "")
     _print_used(title, columns, lines, _SPARE, above=("flow",))
     _print_declined(declined(answers))
 
