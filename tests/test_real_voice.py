@@ -13,6 +13,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -691,6 +692,28 @@ def test_redundant_frames_come_back(frame: bytes, earlier: list[bytes]):
     assert rtp.frames_in(10_000, rtp.redundant(10_000, frame, dated)) == [*dated, (10_000, frame)]
     # What does not fit into an offset's 14 bits is left out.
     assert rtp.frames_in(60_000, rtp.redundant(60_000, frame, dated)) == [(60_000, frame)]
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_who_said_goodbye_waits_for_the_other_one(answers: bool, tmp_path: Path):
+    """A late goodbye found a closed port, and the kernel sent an ICMP message that no simulated call has."""
+    (tmp_path / "frames").write_text("160 20000000\n" + bytes(160).hex() + "\n")
+    with socket.socket(type=socket.SOCK_DGRAM) as here, (tmp_path / "frames").open() as frames:
+        here.bind(("127.0.0.1", 0))
+        here.settimeout(10)
+        sends = [sys.executable, datagrams.__file__, "send", "to", "127.0.0.1", str(here.getsockname()[1])]
+        speaker = subprocess.Popen([*sends, "0", "0", "8000"], stdin=frames, stdout=subprocess.DEVNULL)
+        came, address = here.recvfrom(2048)
+        while not rtcp.is_goodbye(came) or not rtcp.is_report(came):
+            came, address = here.recvfrom(2048)
+        begin = time.monotonic()
+        here.connect(address)
+        if answers:
+            time.sleep(0.3)
+            here.send(rtcp.of_receiver(None, leaves=True))
+        assert speaker.wait(10) == 0
+        assert answers or time.monotonic() - begin > datagrams._AFTER_GOODBYE_S - 0.5
+        assert here.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
 
 
 def test_packets_are_asked_for_each_round_trip_until_they_come():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _AFTER_GOODBYE_S = 2.0
-"""So long after it packets may come that it has overtaken."""
+"""So long after it packets may come that it has overtaken, and who said it waits for the other end's."""
 _IP_MTU_DISCOVER, _IPV6_MTU_DISCOVER, _ALWAYS = 10, 23, 2
 """Of <linux/in.h> and <linux/in6.h>; Python has no names for them."""
 _KEPT = 1_000
@@ -131,6 +131,7 @@ class _Sender:
         self._count = self._again = self._octets = 0
         self._last = time.monotonic()
         self._reports = rtcp.Interval(0)
+        self._other_left = False
 
     def report(self, timestamp: int, leaves: bool = False) -> None:
         """Reports if it is time, by the clock of the media: so reports are at the same places of any call."""
@@ -159,6 +160,7 @@ class _Sender:
         came = b""
         with self.told.outlived():
             came = self._out.recv(65_535)
+        self._other_left |= rtcp.is_report(came) and rtcp.is_goodbye(came)
         for sequence in rtp.asked_for(came):
             back = self._count - 1 - sequence & 0xFFFF
             if back < len(self._sent):
@@ -168,6 +170,15 @@ class _Sender:
 
     def linger(self, round_s: float) -> None:
         while (left := self._last + _LINGER_S + round_s - time.monotonic()) > 0:
+            self.listen(left)
+
+    def leave(self, timestamp: int) -> None:
+        """Says goodbye, and waits for that of the other end, which would find a closed port otherwise."""
+        if not self._count:
+            return
+        self.report(timestamp, leaves=True)
+        until = time.monotonic() + _AFTER_GOODBYE_S
+        while not self._other_left and (left := until - time.monotonic()) > 0:
             self.listen(left)
 
 
@@ -185,7 +196,7 @@ def send(place: pacing.Place, copies: str, nack: str, clock: str) -> None:
             sender.report(number * ticks)
         if nack == "1":
             sender.linger(place.round_s)
-        sender.report(len(frames) * ticks, leaves=True)
+        sender.leave(len(frames) * ticks)
     pace.tell(sender.told.errors)
 
 
