@@ -218,9 +218,9 @@ fn each_kind_of_repair_makes_losses_fewer() {
     assert!(parity > video + 0.03, "{parity} after {video}");
     let (redundant, _) = with(Repair { redundant_frames: 1, ..Repair::default() });
     assert!(redundant > 0.995, "two in a row are one in a thousand: {redundant}");
-    // What is lost again comes after another round trip, too late.
+    // What is lost again comes after another round trip and a margin, too late.
     let (again, _) = with(Repair { audio_nack: true, ..Repair::default() });
-    assert!(again > 0.995, "{again}");
+    assert!(again > 0.99, "{again}");
     let (both, _) = with(Repair { audio_nack: true, redundant_frames: 2, ..Repair::default() });
     assert!(both >= again, "{both}");
     let (inband, _) = with(Repair { inband: true, ..Repair::default() });

@@ -376,11 +376,18 @@ impl Outgoing {
         record.frames.push(SentFrame { number, bytes: 0, captured, sent: None, packets: 0, key: false });
     }
 
-    /// A packet that is asked for again, if it may be sent now.
-    pub(crate) fn again(&mut self, now: Time, sequence: u16, round_trip: Span) -> Option<Queued> {
-        let packet = self.history.as_mut()?.again(now, sequence, round_trip)?;
+    /// A packet that is asked for again, as it waits to be sent.
+    pub(crate) fn asked_for(&self, now: Time, sequence: u16, round_trip: Span) -> Option<Queued> {
+        let packet = self.history.as_ref()?.asked_for(now, sequence, round_trip)?;
         let bytes = packet.bytes + ORIGINAL;
         Some(Queued { purpose: Purpose::Retransmission, ends: None, since: now, bytes, ..packet })
+    }
+
+    /// A packet waits to be sent again.
+    pub(crate) fn queued_again(&mut self, sequence: u16) {
+        if let Some(history) = &mut self.history {
+            history.queued_again(sequence);
+        }
     }
 
     /// A packet of padding alone.
@@ -411,6 +418,11 @@ impl Outgoing {
     ) -> Payload {
         let next = |number: &mut u16| core::mem::replace(number, number.wrapping_add(1));
         let is_redundant = self.repair.is_redundant(self.media);
+        if packet.purpose == Purpose::Retransmission
+            && let Some(history) = &mut self.history
+        {
+            history.left_again(now, packet.sequence);
+        }
         let (payload_type, ssrc, sequence) = match packet.purpose {
             Purpose::Media if is_redundant => (REDUNDANT, self.ssrc, packet.sequence),
             Purpose::Media => (self.codec().payload_type, self.ssrc, packet.sequence),

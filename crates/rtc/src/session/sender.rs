@@ -259,12 +259,11 @@ impl Sender {
     /// Packets are asked for again.
     fn send_again(&mut self, now: Time, ssrc: u32, lost: &[NackPair]) {
         let Some(media) = self.media_of(ssrc).filter(|&media| !self.is_stopped(media)) else { return };
-        let round_trip = self.round_trip;
         let Some(outgoing) = &mut self.outgoing[media.index()] else { return };
         for sequence in lost.iter().flat_map(|pair| pair.sequences()) {
-            if let Some(packet) = outgoing.again(now, sequence, round_trip) {
-                self.pacer.push(packet);
-            }
+            let Some(packet) = outgoing.asked_for(now, sequence, self.round_trip) else { continue };
+            outgoing.queued_again(sequence);
+            self.pacer.push(packet);
         }
         self.tell_queue(now);
     }
