@@ -114,8 +114,8 @@ impl Run {
     fn cut(&mut self) -> Option<(u64, Vec<Came>)> {
         let first = self.came.iter().map(|&(number, ..)| number).min()?;
         let base = self.next.map_or(first, |next| next.min(first));
-        // What is too far away to be in one report with the others begins its own.
-        let base = if first - base > MOST as u64 { first } else { base };
+        // What is too far away to be in one report with the others begins its own, so each report takes something out.
+        let base = if first - base >= MOST as u64 { first } else { base };
         let end = base + MOST as u64;
         let mut found = Vec::new();
         self.came.retain(|&(number, at, ecn)| {
@@ -217,5 +217,40 @@ impl Reader {
             (stream.begin.wrapping_add(i), arrival)
         });
         results.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rate::Every;
+
+    /// What a receiver that misses so many packets in a row reports of those behind them.
+    fn after_a_gap_of(missing: u16, report: ReportKind) -> Vec<RtcpPacket> {
+        let at = |ms: u64| Time::ZERO + Span::from_millis(ms);
+        let mut reporter = Reporter::new(Needs::of(report, Every::Span(Span::from_millis(100))), at(0));
+        reporter.take(at(0), Media::Audio, 7, Ecn::NotEct, 100, None);
+        assert_eq!(reporter.poll(at(100), 1, [2, 3]).len(), 1);
+        for i in 0..3 {
+            reporter.take(at(10_000), Media::Audio, 8 + missing + i, Ecn::NotEct, 100, None);
+        }
+        reporter.poll(at(10_100), 1, [2, 3])
+    }
+
+    #[test]
+    fn every_gap_is_reported_once_and_what_came_behind_it_too() {
+        for report in [ReportKind::TransportWide, ReportKind::Ccfb] {
+            for missing in [0, 1, 497, 498, 499, 500, 501, 5_000] {
+                let reports = after_a_gap_of(missing, report);
+                let came = reports.iter().map(|report| match report {
+                    RtcpPacket::TransportFeedback(feedback) => feedback.deltas.iter().flatten().count(),
+                    RtcpPacket::CongestionFeedback(feedback) => {
+                        feedback.streams.iter().map(|stream| stream.packets.iter().flatten().count()).sum()
+                    }
+                    other => panic!("{other:?}"),
+                });
+                assert_eq!(came.sum::<usize>(), 3, "{missing} missing: {reports:?}");
+            }
+        }
     }
 }
