@@ -446,3 +446,47 @@ def test_messages_beside_media_have_a_table_and_octets(voxpath, tmp_path: Path):
         folder / "captures" / "client.pcapng", "ip.src == 10.0.0.1 && udp.length == 173", "udp.length"
     )
     assert len(records) >= 100
+
+
+def flow_of(voxpath: Any, where: Path, link: str, app: str, duration: str = "20 s") -> dict[str, Any]:
+    """What the table of flows tells of a call of audio over a link; rates, losses, frames of its client."""
+    (where / "call.toml").write_text(
+        f'name = "a call"\nduration = "{duration}"\n'
+        f'topology = {{ kind = "pipe", link = {{ rate = "2 Mbit/s", delay = "40 ms", {link} }} }}\n'
+        f'[[flows]]\nname = "call"\napp = {{ kind = "call", audio = {{}}, {app} }}\n'
+    )
+    called = voxpath("run", "call.toml")
+    assert called.code == 0, called.err
+    (folder,) = (where / "runs").iterdir()
+    (flow,) = pl.read_parquet(folder / "flows.parquet").to_dicts()
+    return flow
+
+
+@pytest.mark.parametrize("length", ["300 ms", "2500 ms", "20 s", "none"])
+def test_a_mean_rate_is_that_of_the_time_in_which_media_is_sent(voxpath, tmp_path: Path, length: str):
+    # 50 packets a second: 12 octets of header, 12 of extensions and 50 of media.
+    duration = "" if length == "none" else f'duration = "{length}"'
+    flow = flow_of(voxpath, tmp_path, "", duration)
+    # A frame more or less at either end.
+    frames = 15 if length == "300 ms" else 100
+    for end in ("client", "server"):
+        assert flow[f"{end}_media_sent_bps"] == pytest.approx(50 * 74 * 8, rel=1.5 / frames)
+
+
+def test_what_is_lost_up_to_the_end_is_counted(voxpath, tmp_path: Path):
+    outages = 'loss = { kind = "outages", outages = [{ start = "8 s", length = "1 min" }] }'
+    flow = flow_of(voxpath, tmp_path, f"up = {{ {outages} }}", "")
+    assert flow["client_media_loss"] == pytest.approx(0.6, abs=0.01)
+    assert flow["server_media_loss"] == 0
+
+
+def test_what_is_lost_at_the_start_is_counted(voxpath, tmp_path: Path):
+    outages = 'loss = { kind = "outages", outages = [{ start = "0 s", length = "8 s" }] }'
+    flow = flow_of(voxpath, tmp_path, f"up = {{ {outages} }}", "")
+    assert flow["client_media_loss"] == pytest.approx(0.4, abs=0.01)
+
+
+def test_what_comes_late_is_not_lost(voxpath, tmp_path: Path):
+    # Some of what is overtaken comes in the next second.
+    flow = flow_of(voxpath, tmp_path, 'reorder = { probability = "30 %", by = "90 ms" }', "")
+    assert (flow["client_media_loss"], flow["server_media_loss"]) == (0, 0)

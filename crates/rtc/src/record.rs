@@ -52,6 +52,8 @@ pub struct Record {
     pub delivered: BTreeMap<u64, Time>,
     /// Signals of its rate control as they changed, if somebody looks.
     pub signals: Vec<Signal>,
+    /// When its sources fell silent for good; none if they did not.
+    pub silent: Option<Time>,
     /// When the call was over here; none if it was not.
     pub ended: Option<Time>,
     /// Datagrams that were none of this call, or malformed.

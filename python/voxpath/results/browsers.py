@@ -178,6 +178,7 @@ def _media(sender: _End, receiver: _End | None, media: str) -> pl.DataFrame:
 
     lost, came = received("packetsLost"), received("packetsReceived")
     columns = {
+        "media_time_ns": np.full(len(bounds) - 1, 1e9),
         "media_target_bps": sender.last(bounds, "outbound-rtp", media, "targetBitrate", mean=True),
         "media_encoded_bps": 8 * (sent("bytesSent") - sent("retransmittedBytesSent")),
         "media_sent_bps": 8 * (sent("bytesSent") + sent("headerBytesSent")),

@@ -607,6 +607,7 @@ impl Session {
             }
             Phase::Running if self.stopping || self.end_at.is_some_and(|at| now >= at) => {
                 self.phase = Phase::Ending(now + PATIENCE);
+                self.record.silent.get_or_insert(now);
                 if let Some(sender) = &mut self.sender {
                     sender.end();
                 }

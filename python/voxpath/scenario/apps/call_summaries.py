@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _ENDS = ("client", "server")
 _MEDIA = ("audio", "video")
 _PLAYED = ("complete", "late")
+_TIME = "time_ns"
 
 METRICS = (
     "client_media_received_bps",
@@ -55,12 +56,15 @@ class MediaSeconds:
             for end in _ENDS
             for name, metric in {
                 "media_sent_bps": Metric(
-                    "bit/s", f"{end} application", f"RTP that the {end} sends: mean of seconds.", clock="run"
+                    "bit/s",
+                    f"{end} application",
+                    f"RTP that the {end} sends: mean over the time in which it does.",
+                    clock="run",
                 ),
                 "media_received_bps": Metric(
                     "bit/s",
                     "receiving application",
-                    f"RTP that comes of what the {end} sends: mean of its seconds.",
+                    f"RTP that comes of what the {end} sends: mean over the time in which it does.",
                     clock="run",
                 ),
                 "media_loss": Metric(
@@ -87,11 +91,14 @@ class MediaSeconds:
         """One row for each flow that has rows."""
         import polars as pl
 
+        # Media of an end share a second: each row has its part of the time.
+        same = ("flow", "end", "second")
+        time = pl.col("media_time_ns").max().over(same) / pl.len().over(same)
         columns = []
         for end in _ENDS:
             name_of = f"{self.prefix}{end}"
             of_end = pl.col("end") == end
-            seconds = pl.col("second").filter(of_end).n_unique()
+            seconds = pl.col(_TIME).filter(of_end).sum() / 1e9
 
             def total(name: str, of_end: pl.Expr = of_end) -> pl.Expr:
                 return pl.col(name).filter(of_end).sum()
@@ -114,7 +121,7 @@ class MediaSeconds:
                     for percent in (50, 95)
                 ),
             ]
-        return rows.group_by("flow", maintain_order=True).agg(*columns)
+        return rows.with_columns(time.alias(_TIME)).group_by("flow", maintain_order=True).agg(*columns)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,62 @@ pub(crate) struct Way<'a> {
     pub(crate) receiver: &'a Record,
 }
 
+impl Way<'_> {
+    /// What the receiver saw of a frame, by the clock of the run.
+    fn seen(&self, frame: &SentFrame) -> ReceivedFrame {
+        let frames = &self.receiver.received[self.media.index()].frames;
+        let found = frames.get(frame.number as usize).filter(|_| frame.packets > 0);
+        found.map_or_else(ReceivedFrame::default, |it| it.by_run(self.receiver.clock))
+    }
+
+    /// Frames are due as long after their capture as the last one that was played.
+    fn wait(&self) -> Span {
+        let sent = self.sender.sent[self.media.index()].frames.iter().rev();
+        let mut waits = sent.map(|frame| {
+            let captured = frame.by_run(self.sender.clock).captured;
+            Some(self.seen(frame).played?.since(captured))
+        });
+        waits.find_map(|wait| wait).unwrap_or(PATIENCE)
+    }
+
+    /// Whether nothing more can come of a frame, by the clock of the run.
+    fn is_over(&self, frame: &SentFrame, wait: Span, ended: Time) -> bool {
+        self.receiver.ended.is_some() || ended.since(frame.captured) > wait
+    }
+
+    /// Packets that the receiver's highest sequence number does not tell of, since nothing behind them came, or nothing before
+    /// them: by the second in which their frame was sent. What can still be on its way at the end of the run is none of them.
+    fn unheard(&self, ended: Time) -> Vec<(u64, u64)> {
+        let (wait, index) = (self.wait(), self.media.index());
+        let is_sent = |frame: &&SentFrame| frame.sent.is_some();
+        let sent: Vec<_> = self.sender.sent[index].frames.iter().filter(is_sent).collect();
+        let expected: u64 = self.receiver.received[index].seconds.iter().map(|(_, it)| it.expected).sum();
+        let all: u64 = sent.iter().map(|frame| u64::from(frame.packets)).sum();
+        let mut left = all.saturating_sub(expected);
+        let mut unheard = Vec::new();
+        // From both ends on, up to a frame of which all came.
+        let ends: [&mut dyn Iterator<Item = &&SentFrame>; 2] = [&mut sent.iter().rev(), &mut sent.iter()];
+        for frames in ends {
+            for frame in frames.take_while(|frame| self.seen(frame).complete.is_none()) {
+                let packets = left.min(frame.packets.into());
+                left -= packets;
+                let frame = frame.by_run(self.sender.clock);
+                if let Some(at) = frame.sent.filter(|_| self.is_over(&frame, wait, ended)) {
+                    unheard.push((second_of(at), packets));
+                }
+            }
+        }
+        unheard
+    }
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// The second of the run in which a time is.
+const fn second_of(at: Time) -> u64 {
+    at.as_nanos() / SECOND
+}
+
 /// Each medium, each way.
 fn ways<'a>(told: &Told<'a>) -> impl Iterator<Item = Way<'a>> {
     let flow = told.flow;
@@ -280,31 +336,16 @@ pub(super) static FRAMES: EntityOf<Frame> = EntityOf {
         ],
     },
     rows: |told, rows| {
-        for Way { flow, end, media, sender, receiver } in ways(told) {
-            let sent = &sender.sent[media.index()].frames;
-            let received = &receiver.received[media.index()].frames;
-            let of = |frame: &SentFrame| {
-                let found = received.get(frame.number as usize).filter(|_| frame.packets > 0);
-                found.map_or_else(ReceivedFrame::default, |it| it.by_run(receiver.clock))
-            };
-            // Frames are due as long after their capture as the last one that was played.
-            let last = sent
-                .iter()
-                .rev()
-                .find_map(|frame| Some(of(frame).played?.since(frame.by_run(sender.clock).captured)));
-            let wait = last.unwrap_or(PATIENCE);
-            rows.extend((0..).zip(sent).map(|(number, frame)| {
-                let seen = of(frame);
+        for way in ways(told) {
+            let Way { flow, end, media, sender, .. } = way;
+            let wait = way.wait();
+            rows.extend((0..).zip(&sender.sent[media.index()].frames).map(|(number, frame)| {
+                let seen = way.seen(frame);
                 let frame = frame.by_run(sender.clock);
-                let is_over = receiver.ended.is_some() || told.ended.since(frame.captured) > wait;
                 let fate = match seen.fate {
                     _ if frame.packets == 0 => "dropped",
-                    Fate::Pending if is_over && frame.sent.is_some() => {
-                        if seen.complete.is_some() {
-                            Fate::Frozen.name()
-                        } else {
-                            Fate::Lost.name()
-                        }
+                    Fate::Pending if way.is_over(&frame, wait, told.ended) && frame.sent.is_some() => {
+                        if seen.complete.is_some() { Fate::Frozen.name() } else { Fate::Lost.name() }
                     }
                     fate => fate.name(),
                 };
@@ -322,6 +363,12 @@ pub(crate) struct Second {
     second: u64,
     sent: SentSecond,
     received: ReceivedSecond,
+    /// Packets of media that the receiver expected, and those that were sent without its hearing of them.
+    expected: u64,
+    /// Of these, packets that did not come, or not by themselves.
+    lost: u64,
+    /// Nanoseconds of the second in which the end sent the medium.
+    covered: u64,
     /// The shortest one-way delay of the call, this way.
     base: Option<i64>,
 }
@@ -353,6 +400,14 @@ pub(crate) static MEDIA_SECONDS: EntityOf<Second> = EntityOf {
             ),
             ("media", Meaning::name("scenario", "audio or video."), Of::Word(|row| row.media.name())),
             ("second", Meaning::count("run", "Seconds from the run's start."), Of::U64(|row| row.second)),
+            (
+                "media_time_ns",
+                Meaning::time(
+                    SENDER,
+                    "Of the second: from the first frame on, up to when the end fell silent for good or the run ended.",
+                ),
+                Of::U64(|row| row.covered),
+            ),
             (
                 "media_target_bps",
                 Meaning::rate(SENDER, "What the encoder was to make, without headers: mean of the second."),
@@ -395,17 +450,17 @@ pub(crate) static MEDIA_SECONDS: EntityOf<Second> = EntityOf {
                 "media_packets_expected",
                 Meaning::count(
                     RECEIVER,
-                    "Packets of media that were expected, by the highest sequence number.",
+                    "Packets of media that were expected, by the highest sequence number, and those that were sent and behind which none came.",
                 ),
-                Of::U64(|row| row.received.expected),
+                Of::U64(|row| row.expected),
             ),
             (
                 "media_packets_lost",
                 Meaning::count(
                     RECEIVER,
-                    "media_packets_expected less those that came, as receiver reports count (RFC 3550 section 6.4.1); zero where late ones make it negative.",
+                    "media_packets_expected less those that came by themselves, then or in a later second.",
                 ),
-                Of::U64(|row| row.received.expected.saturating_sub(row.received.arrived)),
+                Of::U64(|row| row.lost),
             ),
             (
                 "send_delay_max_ns",
@@ -441,13 +496,13 @@ pub(crate) static MEDIA_SECONDS: EntityOf<Second> = EntityOf {
     rows: |told, rows| {
         for end in [0, 1] {
             let of_end: Vec<Way<'_>> = ways(told).filter(|way| way.end == end).collect();
-            seconds(&of_end, rows);
+            seconds(&of_end, Some(told.ended), rows);
         }
     },
 };
 
-/// Seconds of all media that go one way.
-pub(crate) fn seconds(ways: &[Way<'_>], rows: &mut Vec<Second>) {
+/// Seconds of all media that go one way; `ended` is when the run ended, where that is known.
+pub(crate) fn seconds(ways: &[Way<'_>], ended: Option<Time>, rows: &mut Vec<Second>) {
     let base = ways.iter().filter_map(least_delay).min();
     for way in ways {
         let index = way.media.index();
@@ -456,16 +511,48 @@ pub(crate) fn seconds(ways: &[Way<'_>], rows: &mut Vec<Second>) {
         let mut numbers: Vec<u64> = of_sent.chain(received.iter().map(|(number, _)| number)).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        rows.extend(numbers.into_iter().map(|second| Second {
-            flow: way.flow,
-            end: way.end,
-            media: way.media,
-            second,
-            sent: sent.get(second).copied().unwrap_or_default(),
-            received: received.get(second).copied().unwrap_or_default(),
-            base,
+        let begin = rows.len();
+        rows.extend(numbers.into_iter().map(|second| {
+            let received = received.get(second).copied().unwrap_or_default();
+            Second {
+                flow: way.flow,
+                end: way.end,
+                media: way.media,
+                second,
+                sent: sent.get(second).copied().unwrap_or_default(),
+                received,
+                expected: received.expected,
+                lost: 0,
+                covered: covered(way, second, ended),
+                base,
+            }
         }));
+        let of_way = &mut rows[begin..];
+        for (second, packets) in ended.map(|ended| way.unheard(ended)).unwrap_or_default() {
+            if let Some(row) = of_way.iter_mut().find(|row| row.second == second) {
+                row.expected += packets;
+            }
+        }
+        // What came in a later second than it was expected in was not lost.
+        let mut late = 0;
+        for row in of_way.iter_mut().rev() {
+            late += row.received.arrived.saturating_sub(row.expected);
+            let missing = row.expected.saturating_sub(row.received.arrived);
+            row.lost = missing.saturating_sub(late);
+            late = late.saturating_sub(missing);
+        }
     }
+}
+
+/// Nanoseconds of a second in which an end sent a medium.
+fn covered(way: &Way<'_>, second: u64, ended: Option<Time>) -> u64 {
+    let clock = way.sender.clock;
+    let first = way.sender.sent[way.media.index()].frames.first();
+    let since = first.map_or(0, |frame| clock.run(frame.captured).as_nanos());
+    let silent = [way.sender.silent, way.sender.ended].into_iter().flatten().min();
+    let until = silent.map(|at| clock.run(at)).into_iter().chain(ended).min();
+    let begin = second * SECOND;
+    until.map_or(u64::MAX, Time::as_nanos).min(begin + SECOND).saturating_sub(since.max(begin))
 }
 
 fn least_delay(way: &Way<'_>) -> Option<i64> {

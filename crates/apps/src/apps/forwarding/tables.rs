@@ -64,7 +64,7 @@ pub(crate) static LEG_SECONDS: ProcessTable<Second> = ProcessTable {
         about: "One row per second of each medium on each leg of a forwarding server; the flow is who is at its end.",
         columns: MEDIA_SECONDS.table.columns,
     },
-    rows: |saw, rows| joined(saw).for_each(|leg| seconds(&leg.ways(), rows)),
+    rows: |saw, rows| joined(saw).for_each(|leg| seconds(&leg.ways(), None, rows)),
 };
 
 /// What became of a frame at a receiver.
