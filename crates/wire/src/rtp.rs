@@ -150,8 +150,8 @@ impl Extensions {
                 continue;
             }
             let (id, length, rest) = match (one_byte, rest) {
-                // RFC 8285 section 4.2: identifier 15 ends the elements.
-                (true, _) if first >> 4 == 15 => break,
+                // RFC 8285 section 4.2: identifier 15 ends the elements, and so does identifier 0 with a length.
+                (true, _) if matches!(first >> 4, 0 | 15) => break,
                 (true, _) => (first >> 4, usize::from(first & 0x0f) + 1, rest),
                 (false, [length, rest @ ..]) => (*first, usize::from(*length), rest),
                 (false, []) => return Err((whole, WireErrorKind::Truncated { needed: 1, available: 0 })),
@@ -318,6 +318,18 @@ mod tests {
         bytes.extend_from_slice(&[9, 1, 0xff, 0, 3, 2, 0x56, 0x78, 7, 0, 0, 0]);
         let (header, len) = RtpHeader::parse(&bytes, &ExtensionIds::USUAL).expect("it is well-formed");
         assert_eq!((header.extensions.transport_sequence, len), (Some(0x5678), bytes.len()));
+    }
+
+    #[test]
+    fn padding_with_a_length_and_identifier_15_end_the_elements() {
+        for ends in [0x01, 0x0f, 0xf0, 0xff] {
+            let mut bytes = alloc::vec![0x90, 96, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0xbe, 0xde, 0, 3];
+            bytes.extend_from_slice(&[0x10, 0x9e, 0, ends, 0x31, 0x56, 0x78, 0, 0x22, 1, 2, 3]);
+            let (header, len) = RtpHeader::parse(&bytes, &ExtensionIds::USUAL).expect("it is well-formed");
+            let level = Some(AudioLevel { voice: true, level: 30 });
+            assert_eq!(header.extensions, Extensions { audio_level: level, ..Extensions::default() });
+            assert_eq!(len, bytes.len());
+        }
     }
 
     #[test]
