@@ -208,8 +208,12 @@ impl Reader {
         let units = self.timestamp.map_or((1 << 32) + part, |near| clock::unwrap(near, part, 32));
         self.timestamp = Some(units);
         let reported = ((u128::from(units) * 1_000_000_000) >> 16) as u64;
-        let results = (0_u16..).zip(&stream.packets).map(|(i, arrived)| {
-            let arrival = arrived.filter(|arrived| arrived.offset < Arrived::TOO_EARLY).map(|arrived| {
+        // What came at an unknown time is neither lost nor tells a delay.
+        let known = |arrived: &Option<Arrived>| arrived.is_none_or(|it| it.offset != Arrived::UNKNOWN);
+        let packets = (0_u16..).zip(&stream.packets).filter(|(_, arrived)| known(arrived));
+        let results = packets.map(|(i, arrived)| {
+            // Of what came too early to say when, the latest time that it can be.
+            let arrival = arrived.map(|arrived| {
                 let before = Span::from_nanos(((u128::from(arrived.offset) * 1_000_000_000) >> 10) as u64);
                 let at = Time::from_nanos(reported.saturating_sub(before.as_nanos()));
                 Arrival { at, ce: arrived.ecn == Ecn::Ce }
@@ -224,6 +228,20 @@ impl Reader {
 mod tests {
     use super::*;
     use crate::rate::Every;
+    use alloc::vec;
+
+    #[test]
+    fn what_came_at_a_time_that_cannot_be_said_is_not_lost() {
+        let came = |offset| Some(Arrived { ecn: Ecn::NotEct, offset });
+        let packets = vec![came(1024), None, came(Arrived::UNKNOWN), came(Arrived::TOO_EARLY)];
+        let stream = StreamFeedback { ssrc: 2, begin: 65_534, packets };
+        let said = Reader::default().congestion(10 << 16, &stream);
+        let [first, lost, early] = said[..] else { panic!("{said:?}") };
+        let (Some(before), Some(arrival)) = (first.1, early.1) else { panic!("{said:?}") };
+        assert_eq!((first.0, lost, early.0), (65_534, (65_535, None), 1));
+        // 1024 and 8190 units of 1/1024 s before the report.
+        assert_eq!(before.at.since(arrival.at).as_nanos(), (8190 - 1024) * 1_000_000_000 / 1024);
+    }
 
     /// What a receiver that misses so many packets in a row reports of those behind them.
     fn after_a_gap_of(missing: u16, report: ReportKind) -> Vec<RtcpPacket> {
