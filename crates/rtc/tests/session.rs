@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use voxpath_net::{Ecn, Seed, Stream};
 use voxpath_rtc::breaker::Cause;
 use voxpath_rtc::data::{DataChannel, Outcome, SentMessage};
-use voxpath_rtc::rate::{Bounds, RateSettings};
+use voxpath_rtc::rate::{Bounds, RateSettings, Value};
 use voxpath_rtc::receive::Buffer;
 use voxpath_rtc::record::{Fate, Media, Record};
 use voxpath_rtc::session::{Config, Party, Protection, Session};
@@ -301,6 +301,36 @@ fn every_control_stays_within_its_bounds_whatever_the_path_does() {
 }
 
 /// A hundred parts in a million of 20 s are 2 ms: the sixtieth part of a frame. So clocks a hundred times as far apart show it.
+#[test]
+fn an_end_that_sends_audio_alone_probes_for_little_and_reports_by_that() {
+    let control = serde_json::from_str(r#"{"kind": "libwebrtc"}"#).expect("a rate control");
+    let rate = Bounds { min_bps: 30_000, start_bps: 300_000, max_bps: 2_500_000 };
+    let both = Sends { control, rate, ..sends() };
+    let alone = Sends { video: None, audio: both.audio.clone(), ..both.clone() };
+    let mut call = Call::new([Some(&both), Some(&alone)], GOOD, None);
+    call.ends.iter_mut().for_each(Session::observe);
+    call.run(Time::ZERO + Span::from_secs(30));
+    let signals = |end: usize, name| {
+        let all = call.record(end).signals.iter();
+        all.filter(move |it| it.name == name && it.at > Time::ZERO + Span::from_secs(10))
+    };
+    // 50 + 28 + 28 octets of audio, headers, IP and UDP, 50 times a second are 42.4 kbit/s, and probes have twice as much.
+    for target in signals(1, "target_bps") {
+        let Value::Number(bps) = target.value else { panic!("a number") };
+        assert!((60e3..90e3).contains(&bps), "{bps} at {:?}", target.at);
+    }
+    let padding = |second| call.record(1).sent[0].seconds.get(second).map_or(0, |it| it.repair_bytes);
+    // The first probes, of 900 and 1800 kbit/s, wait for larger packets than audio has.
+    assert_eq!((0..5).map(padding).sum::<u64>(), 0);
+    assert!((300..1000).contains(&(5..10).map(padding).sum::<u64>()), "one probe in five seconds");
+    // A twentieth of 84.8 kbit/s is a report of 68 octets every 128 ms; where the estimate is lower, the next one comes later.
+    let reports: Vec<_> = signals(0, "trend").map(|it| it.at).collect();
+    let mut apart: Vec<_> = reports.windows(2).map(|two| two[1].since(two[0])).collect();
+    apart.sort_unstable();
+    let median = apart[apart.len() / 2];
+    assert!((ms(110)..ms(180)).contains(&median), "{median:?}");
+}
+
 #[test]
 fn an_end_captures_plays_and_reports_by_its_own_clock() {
     let drift_ppb = [10_000_000, 0];

@@ -194,6 +194,8 @@ pub struct Probe {
     pub packets: u32,
     /// How long, at least; with padding where media does not suffice.
     pub span: Span,
+    /// A packet with so many octets of payload has to come before it is sent, unless it follows another probe.
+    pub starts_with: u32,
 }
 
 /// A signal inside a control.
@@ -242,6 +244,11 @@ pub trait RateControl: Debug + Send {
     /// The send queue has changed: media was put in, or packets were taken out.
     fn on_queue(&mut self, queue: &SendQueue) {
         let _ = queue;
+    }
+
+    /// What media have at most, where that is less than the call's bound.
+    fn set_media_most(&mut self, bps: u64) {
+        let _ = bps;
     }
 
     /// Packets go another way from now on, and it is known: what was learnt of the path is of no use.

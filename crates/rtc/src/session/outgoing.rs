@@ -47,6 +47,16 @@ pub(crate) struct Queued {
     pub(crate) bytes: u32,
 }
 
+impl Queued {
+    /// Octets of media, as libwebrtc's `payload_size`, without padding and the few of descriptors.
+    pub(crate) const fn payload(&self) -> u32 {
+        match self.purpose {
+            Purpose::Padding => 0,
+            Purpose::Media | Purpose::Retransmission | Purpose::Parity(_) => self.len,
+        }
+    }
+}
+
 #[cfg(test)]
 impl Queued {
     /// A packet of a medium, of so many octets.

@@ -6,6 +6,11 @@ use crate::record::Media;
 use alloc::collections::VecDeque;
 use voxpath_units::{Span, Time};
 
+/// A probe that waits longer for a packet to begin with is given up when the next one is asked for (`kProbeClusterTimeout`).
+const PROBE_TIMEOUT: Span = Span::from_secs(5);
+/// No more of them wait for the next one (`kMaxPendingProbeClusters`).
+const MOST_PROBES: usize = 5;
+
 /// Packets that wait.
 #[derive(Debug)]
 pub(crate) struct Pacer {
@@ -22,14 +27,17 @@ pub(crate) struct Pacer {
     /// How far `free_at` may be ahead of what leaves.
     burst: Span,
     bps: u64,
-    /// The first one is being sent.
+    /// The first one is being sent, if one is.
     probes: VecDeque<Cluster>,
+    /// A packet came that is large enough to begin with (`BitrateProber`'s state is `kActive`).
+    is_probing: bool,
 }
 
 /// A probe, and what was sent of it.
 #[derive(Debug, Clone, Copy)]
 struct Cluster {
     probe: Probe,
+    asked: Time,
     packets: u32,
     bytes: u64,
 }
@@ -40,7 +48,7 @@ pub(crate) enum Next {
     /// A packet that waited, and the probe that it belongs to.
     Packet(Queued, Option<u32>),
     /// There is a probe to be filled up.
-    Padding(u32),
+    Padding(Probe),
 }
 
 impl Pacer {
@@ -56,6 +64,7 @@ impl Pacer {
             burst,
             bps: u64::MAX,
             probes: VecDeque::new(),
+            is_probing: false,
         }
     }
 
@@ -64,13 +73,20 @@ impl Pacer {
         self.bps = bps;
     }
 
-    /// A probe to be sent after those that were asked for before.
-    pub(crate) fn probe(&mut self, probe: Probe) {
-        self.probes.push_back(Cluster { probe, packets: 0, bytes: 0 });
+    /// A probe to be sent after those that were asked for before (`BitrateProber::CreateProbeCluster`).
+    pub(crate) fn probe(&mut self, now: Time, probe: Probe) {
+        while self.probes.len() > MOST_PROBES
+            || self.probes.front().is_some_and(|first| now.since(first.asked) > PROBE_TIMEOUT)
+        {
+            self.probes.pop_front();
+        }
+        self.probes.push_back(Cluster { probe, asked: now, packets: 0, bytes: 0 });
     }
 
     pub(crate) fn push(&mut self, packet: Queued) {
         self.bytes += u64::from(packet.bytes);
+        self.is_probing |=
+            self.probes.front().is_some_and(|first| packet.payload() >= first.probe.starts_with);
         let was_idle = self.again.is_empty() && self.paced.is_empty();
         let queue = match (packet.media, packet.purpose) {
             (Media::Audio, _) => &mut self.urgent,
@@ -112,6 +128,7 @@ impl Pacer {
         }
         if probes {
             self.probes.clear();
+            self.is_probing = false;
         }
     }
 
@@ -134,7 +151,7 @@ impl Pacer {
         if let Some(first) = self.urgent.front() {
             return Some(first.since);
         }
-        if !self.probes.is_empty() {
+        if self.is_probing {
             return Some(self.free_at);
         }
         let first = self.again.front().or(self.paced.front()).filter(|_| !window_is_full)?;
@@ -149,7 +166,7 @@ impl Pacer {
         if let Some(packet) = self.urgent.pop_front() {
             return Some(Next::Packet(self.sent(now, packet, self.bps), None));
         }
-        let Some(&Cluster { probe, .. }) = self.probes.front() else {
+        let Some(&Cluster { probe, .. }) = self.probes.front().filter(|_| self.is_probing) else {
             let packet = self.next()?;
             return Some(Next::Packet(self.sent(now, packet, self.bps), None));
         };
@@ -159,7 +176,7 @@ impl Pacer {
                 self.count(packet.bytes);
                 Some(Next::Packet(packet, Some(probe.id)))
             }
-            None => Some(Next::Padding(probe.id)),
+            None => Some(Next::Padding(probe)),
         }
     }
 
@@ -177,7 +194,7 @@ impl Pacer {
 
     /// When something may leave that is no media: not while media or a probe waits.
     pub(crate) fn spare_at(&self) -> Option<Time> {
-        (self.is_empty() && self.probes.is_empty()).then_some(self.held_until)
+        (self.is_empty() && !self.is_probing).then_some(self.held_until)
     }
 
     /// Something that is no media has left.
@@ -208,9 +225,10 @@ impl Pacer {
         if let Some(cluster) = self.probes.front_mut() {
             cluster.packets += 1;
             cluster.bytes += u64::from(bytes);
-            let Cluster { probe, packets, bytes } = *cluster;
+            let Cluster { probe, packets, bytes, .. } = *cluster;
             if packets >= probe.packets && span_of(bytes, probe.bps) >= probe.span {
                 self.probes.pop_front();
+                self.is_probing = !self.probes.is_empty();
             }
         }
     }
@@ -228,15 +246,62 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
+    fn probe_of(id: u32, bps: u64, starts_with: u32) -> Probe {
+        Probe { id, bps, packets: 5, span: Span::from_millis(15), starts_with }
+    }
+
+    /// The number of the probe that is sent next, once a packet with so many octets has come at a time.
+    fn begun(pacer: &mut Pacer, at: Time, media: Media, bytes: u32) -> Option<u32> {
+        pacer.push(Queued::of(media, at, bytes));
+        while !pacer.is_empty() {
+            let due = pacer.poll_timeout(false).expect("something waits");
+            if let Some(Next::Packet(_, Some(id))) = pacer.poll(due, false) {
+                return Some(id);
+            }
+        }
+        match pacer.poll(pacer.poll_timeout(false)?, false)? {
+            Next::Padding(probe) => Some(probe.id),
+            Next::Packet(..) => None,
+        }
+    }
+
+    #[test]
+    fn a_probe_waits_for_a_packet_to_begin_with() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut pacer = Pacer::new(Time::ZERO, Span::ZERO);
+        pacer.set_rate(800_000);
+        pacer.probe(Time::ZERO, probe_of(1, 900_000, 200));
+        assert_eq!(pacer.poll_timeout(false), None);
+        assert_eq!(begun(&mut pacer, at(20), Media::Audio, 199), None);
+        assert_eq!(begun(&mut pacer, at(40), Media::Audio, 200), Some(1));
+        let mut pacer = Pacer::new(Time::ZERO, Span::ZERO);
+        pacer.probe(Time::ZERO, probe_of(1, 900_000, 200));
+        assert_eq!(begun(&mut pacer, at(20), Media::Video, 1000), Some(1));
+    }
+
+    #[test]
+    fn a_probe_that_waits_for_five_seconds_is_given_up_for_the_next_one() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        for (ms, first) in [(5000, 1), (5001, 2)] {
+            let mut pacer = Pacer::new(Time::ZERO, Span::ZERO);
+            pacer.set_rate(800_000);
+            pacer.probe(Time::ZERO, probe_of(1, 900_000, 200));
+            pacer.probe(at(ms), probe_of(2, 100_000, 25));
+            assert_eq!(begun(&mut pacer, at(ms), Media::Audio, 1000), Some(first));
+        }
+    }
+
     #[test]
     fn probes_that_are_asked_for_together_are_sent_one_after_the_other() {
         let mut pacer = Pacer::new(Time::ZERO, Span::ZERO);
         for (id, bps) in [(1, 900_000), (2, 1_800_000)] {
-            pacer.probe(Probe { id, bps, packets: 5, span: Span::from_millis(15) });
+            pacer.probe(Time::ZERO, probe_of(id, bps, 0));
         }
+        pacer.push(Queued::of(Media::Audio, Time::ZERO, 20));
+        assert!(matches!(pacer.poll(Time::ZERO, false), Some(Next::Packet(..))));
         let mut sent = Vec::new();
         while let Some(at) = pacer.poll_timeout(false) {
-            let Some(Next::Padding(id)) = pacer.poll(at, false) else { panic!("padding") };
+            let Some(Next::Padding(Probe { id, .. })) = pacer.poll(at, false) else { panic!("padding") };
             pacer.padded(at, 225);
             sent.push((id, at.as_nanos()));
         }

@@ -10,7 +10,7 @@ use crate::breaker::{Breaker, Intervals, Said};
 use crate::clock;
 use crate::data::Outbound;
 use crate::rate::{
-    Allowance, Arrival, Encoding, Feedback, Headers, History, Needs, RateControl, Report, ReportKind,
+    Allowance, Arrival, Encoding, Feedback, Headers, History, Needs, Probe, RateControl, Report, ReportKind,
     SendQueue,
 };
 use crate::record::{Media, Record};
@@ -31,6 +31,8 @@ const KEY_EVERY: Span = Span::from_millis(300);
 const NUMBERS: usize = 1 << 14;
 /// Octets of padding in a packet at most (RFC 3550 section 5.1).
 pub(crate) const PADDING: u32 = 255;
+/// What audio has at least in such a packet, where a probe asks for no more (libwebrtc's `kMinAudioPaddingLength`).
+const AUDIO_PADDING: u32 = 50;
 
 /// What an encoder makes at least, in bits per second.
 const LEAST_BPS: f64 = 1_000.0;
@@ -150,7 +152,11 @@ impl Sender {
             wants_key: false,
             settings,
         };
-        sender.follow();
+        sender.follow(now);
+        // Video takes what there is.
+        if sender.settings.video.is_none() && sender.settings.audio.is_some() {
+            sender.control.set_media_most(sender.audio_bps);
+        }
         sender
     }
 
@@ -207,11 +213,11 @@ impl Sender {
     }
 
     /// Does what the control says now.
-    fn follow(&mut self) {
+    fn follow(&mut self, now: Time) {
         let is_silent = Media::ALL.into_iter().all(|it| self.outgoing(it).is_none() || self.is_stopped(it));
         while let Some(probe) = self.control.poll_probe() {
             if !is_silent {
-                self.pacer.probe(probe);
+                self.pacer.probe(now, probe);
             }
         }
         self.allowance = self.control.allowance();
@@ -235,7 +241,7 @@ impl Sender {
         let packets = self.history.report(said);
         let feedback = Feedback { now, packets: &packets, in_flight: self.history.in_flight() };
         self.control.on_feedback(&feedback);
-        self.follow();
+        self.follow(now);
     }
 
     /// RTCP of the other end came.
@@ -243,7 +249,7 @@ impl Sender {
         match packet {
             RtcpPacket::Remb(remb) => {
                 self.control.on_remb(now, remb.bitrate);
-                self.follow();
+                self.follow(now);
             }
             RtcpPacket::TransportFeedback(feedback) => {
                 let said = self.reader.transport_wide(feedback, self.next);
@@ -322,7 +328,7 @@ impl Sender {
         if expected > 0 {
             let fraction_lost = lost / expected as f64;
             self.control.on_report(&Report { now, expected, fraction_lost, round_trip });
-            self.follow();
+            self.follow(now);
         }
     }
 
@@ -371,7 +377,7 @@ impl Sender {
         self.break_circuits(now, intervals, record);
         if self.control.poll_timeout().is_some_and(|at| at <= now) {
             self.control.handle_timeout(now);
-            self.follow();
+            self.follow(now);
         }
         if let Some(data) = &mut self.data {
             data.handle_timeout(now, &mut record.messages);
@@ -453,7 +459,7 @@ impl Sender {
     fn tell_queue(&mut self, now: Time) {
         let queue = SendQueue { now, bytes: self.pacer.bytes(), delay: self.pacer.delay(now) };
         self.control.on_queue(&queue);
-        self.follow();
+        self.follow(now);
     }
 
     fn window_is_full(&self) -> bool {
@@ -481,13 +487,17 @@ impl Sender {
         let Some(next) = self.pacer.poll(now, self.window_is_full()) else { return self.transmit_data(now) };
         let (packet, probe) = match next {
             Next::Packet(packet, probe) => (packet, probe),
-            Next::Padding(probe) => {
+            Next::Padding(Probe { id, starts_with, .. }) => {
                 let media = Media::ALL
                     .into_iter()
                     .rfind(|&it| self.outgoing(it).is_some() && !self.is_stopped(it))?;
-                let packet = self.outgoing[media.index()].as_ref()?.padding(now, PADDING);
+                let octets = match media {
+                    Media::Audio => starts_with.clamp(AUDIO_PADDING, PADDING),
+                    Media::Video => PADDING,
+                };
+                let packet = self.outgoing[media.index()].as_ref()?.padding(now, octets);
                 self.pacer.padded(now, packet.bytes);
-                (packet, Some(probe))
+                (packet, Some(id))
             }
         };
         let index = packet.media.index();

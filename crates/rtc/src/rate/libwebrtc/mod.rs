@@ -129,7 +129,7 @@ impl Settings for LibWebRtc {
     }
 
     fn sender(&self, now: Time, bounds: Bounds) -> Box<dyn RateControl> {
-        Box::new(Sender::new(now, bounds, *self, 1))
+        Box::new(Sender::new(now, bounds, *self, 1, None))
     }
 
     fn encoding(&self) -> Box<dyn Encoding> {
@@ -188,7 +188,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(now: Time, bounds: Bounds, settings: LibWebRtc, probe_id: u32) -> Self {
+    fn new(now: Time, bounds: Bounds, settings: LibWebRtc, probe_id: u32, media_bps: Option<f64>) -> Self {
         let start = bounds.start_bps as f64;
         Self {
             settings,
@@ -202,7 +202,7 @@ impl Sender {
             loss: LossBased::new(bounds.min_bps as f64, bounds.max_bps as f64),
             alr: Alr::new(start),
             was_in_alr: false,
-            controller: Controller::new(now, bounds, probe_id),
+            controller: Controller::new(now, bounds, probe_id, media_bps),
             estimator: Estimator::default(),
             pushback: Pushback::new(),
             target_bps: start,
@@ -497,8 +497,13 @@ impl RateControl for Sender {
         self.tell(report.now);
     }
 
+    fn set_media_most(&mut self, bps: u64) {
+        self.controller.media_bps = Some(bps as f64);
+    }
+
     fn on_route_change(&mut self, now: Time) {
-        *self = Self::new(now, self.bounds, self.settings, self.controller.next_id());
+        let Controller { media_bps, .. } = self.controller;
+        *self = Self::new(now, self.bounds, self.settings, self.controller.next_id(), media_bps);
     }
 
     fn poll_timeout(&self) -> Option<Time> {
@@ -584,7 +589,7 @@ mod tests {
                 was_missing: false,
             })
             .collect();
-        let mut sender = Sender::new(Time::ZERO, BOUNDS, LibWebRtc::default(), 1);
+        let mut sender = Sender::new(Time::ZERO, BOUNDS, LibWebRtc::default(), 1, None);
         sender.on_feedback(&Feedback { now: at(1_000_000), packets: &packets, in_flight: 0 });
         sender.trendline.modified_trend
     }

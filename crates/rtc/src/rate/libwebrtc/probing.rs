@@ -14,6 +14,11 @@ const ALR_SCALE: f64 = 2.0;
 const LOSS_LIMITED_SCALE: f64 = 1.5;
 const PACKETS: u32 = 5;
 const DURATION: Span = Span::from_millis(15);
+/// `BitrateProberConfig`: a packet of `min_packet_size` starts a probe, or of what the probe sends in `min_probe_delta`.
+const STARTS_WITH: u32 = 200;
+const DELTA: Span = Span::from_millis(2);
+/// Of what media have at most, as they may come in bursts.
+const OF_MEDIA: f64 = 2.0;
 /// `kMaxWaitingTimeForProbingResult`.
 const RESULT_WITHIN: Span = Span::from_secs(1);
 /// A drop below this part is a large one, and its recovery is probed for.
@@ -49,11 +54,13 @@ pub(super) struct Controller {
     drop_probed: Time,
     next_id: u32,
     pending: VecDeque<Probe>,
+    /// `max_total_allocated_bitrate_`, once it is known.
+    pub(super) media_bps: Option<f64>,
 }
 
 impl Controller {
     /// With the probes of the start.
-    pub(super) fn new(now: Time, bounds: Bounds, next_id: u32) -> Self {
+    pub(super) fn new(now: Time, bounds: Bounds, next_id: u32, media_bps: Option<f64>) -> Self {
         let start = bounds.start_bps as f64;
         let mut controller = Self {
             bounds,
@@ -67,6 +74,7 @@ impl Controller {
             drop_probed: now,
             next_id,
             pending: VecDeque::new(),
+            media_bps,
         };
         controller.probe(now, &EXPONENTIAL.map(|scale| scale * start), true);
         controller
@@ -81,7 +89,8 @@ impl Controller {
     }
 
     fn probe(&mut self, now: Time, rates: &[f64], further: bool) {
-        let mut most = self.bounds.max_bps as f64;
+        let media = self.media_bps.map_or(f64::INFINITY, |bps| OF_MEDIA * bps);
+        let mut most = media.min(self.bounds.max_bps as f64);
         match self.cause {
             Cause::Congested => return,
             Cause::LossLimitedIncreasing => most = most.min(self.estimate_bps * LOSS_LIMITED_SCALE),
@@ -93,7 +102,10 @@ impl Controller {
             further &= rate < most;
             last = rate.min(most);
             let bps = (last as u64).max(1);
-            self.pending.push_back(Probe { id: self.next_id, bps, packets: PACKETS, span: DURATION });
+            let delta = (last * DELTA.as_secs_f64() / 8.0) as u32;
+            let starts_with = delta.min(STARTS_WITH);
+            let id = self.next_id;
+            self.pending.push_back(Probe { id, bps, packets: PACKETS, span: DURATION, starts_with });
             self.next_id = self.next_id.wrapping_add(1);
         }
         self.initiated = Some(now);
@@ -263,7 +275,7 @@ mod tests {
 
     #[test]
     fn probes_go_on_while_they_find_more() {
-        let mut controller = Controller::new(at(0), BOUNDS, 1);
+        let mut controller = Controller::new(at(0), BOUNDS, 1, None);
         assert_eq!(rates(&mut controller), [900_000, 1_800_000]);
         controller.set_estimate(at(100), 900_000.0, Cause::DelayBased);
         assert!(rates(&mut controller).is_empty(), "0.7 of 1.8 Mbit/s is 1.26");
@@ -277,7 +289,7 @@ mod tests {
 
     #[test]
     fn an_application_limited_sender_probes_every_five_seconds() {
-        let mut controller = Controller::new(at(0), BOUNDS, 1);
+        let mut controller = Controller::new(at(0), BOUNDS, 1, None);
         rates(&mut controller);
         controller.alr_started = Some(at(2000));
         let due: Vec<_> = (0..400)
@@ -294,8 +306,22 @@ mod tests {
     }
 
     #[test]
+    fn a_probe_has_twice_what_media_have_at_most() {
+        let mut controller = Controller::new(at(0), BOUNDS, 1, Some(54_400.0));
+        // 2 ms of 108.8 kbit/s are 27 octets; of 900 kbit/s they are more than 200.
+        let first = controller.poll().expect("a probe");
+        assert_eq!((first.bps, first.starts_with), (108_800, 27));
+        assert_eq!(rates(&mut controller), [108_800]);
+        controller.set_estimate(at(100), 108_000.0, Cause::DelayBased);
+        assert!(rates(&mut controller).is_empty(), "there is nothing to find");
+        let mut alone = Controller::new(at(0), BOUNDS, 1, None);
+        let first = alone.poll().expect("a probe");
+        assert_eq!((first.bps, first.starts_with), (900_000, 200));
+    }
+
+    #[test]
     fn a_short_drop_is_probed_away() {
-        let mut controller = Controller::new(at(0), BOUNDS, 1);
+        let mut controller = Controller::new(at(0), BOUNDS, 1, None);
         controller.process(at(1500));
         controller.set_estimate(at(8000), 2e6, Cause::DelayBased);
         rates(&mut controller);
@@ -312,7 +338,7 @@ mod tests {
     /// What a probe of 2 Mbit/s finds whose packets of 1000 bytes arrive this far apart.
     fn found(apart_us: u64) -> Option<f64> {
         let mut estimator = Estimator::default();
-        estimator.on_probe(&Probe { id: 3, bps: 2_000_000, packets: 5, span: DURATION });
+        estimator.on_probe(&Probe { id: 3, bps: 2_000_000, packets: 5, span: DURATION, starts_with: 200 });
         (0..5).fold(None, |_, i| {
             let sent = at(4 * i);
             let arrival = at(50) + Span::from_micros(apart_us * i);
