@@ -40,7 +40,7 @@ impl Connection {
             }
         }
         if !has_work {
-            self.scheduler.settled(&candidates, is_awaited);
+            self.settle_scheduler(&mut candidates, is_awaited);
             self.candidates = candidates;
             return self.keep_time(now);
         }
@@ -69,11 +69,21 @@ impl Connection {
             }
             self.book(&mut candidates, pick.subflow, sent);
         }
-        self.scheduler.settled(&candidates, is_awaited);
+        self.settle_scheduler(&mut candidates, is_awaited);
         self.open_window(now, &mut candidates);
         self.probe(&candidates);
         self.candidates = candidates;
         self.keep_time(now);
+    }
+
+    /// Tells the scheduler that all was given that can be now.
+    fn settle_scheduler(&mut self, candidates: &mut [Candidate], is_awaited: bool) {
+        if is_awaited && self.scheduler.weighs_memory() {
+            for one in candidates.iter_mut() {
+                one.shows_window_open = self.subflows[one.subflow].tcp.shows_window_open();
+            }
+        }
+        self.scheduler.settled(candidates, is_awaited);
     }
 
     /// Whether something could be sent that was not.
@@ -99,6 +109,7 @@ impl Connection {
             queued,
             taken: if weighs_memory { tcp.send_memory_taken() } else { 0 },
             room: sending.room,
+            shows_window_open: false,
             memory: u64::from(self.tcp_config.send_buffer).saturating_sub(queued),
             in_loss: sending.phase == Phase::Loss,
             pacing_rate: sending.pacing_rate,

@@ -38,10 +38,10 @@ impl Known {
         Self { rate: Kernel::pacing_rate(one), memory: WINDOWS * LEAST_SEGMENTS * memory_of_segment(one.mss) }
     }
 
-    /// Grows the send buffer with the congestion window, where an application waits and what is queued leaves some of that open (tcp_sndbuf_expand(),
+    /// Grows the send buffer with the congestion window, where an application waits and that window is found open (tcp_sndbuf_expand(),
     /// tcp_should_expand_sndbuf()).
     fn expand(&mut self, one: &Candidate) {
-        if one.room >= one.mss {
+        if one.shows_window_open {
             let asked = WINDOWS * (one.cwnd / one.mss.max(1)) * memory_of_segment(one.mss);
             self.memory = self.memory.max(asked.min(one.memory + one.queued));
         }
@@ -177,11 +177,11 @@ mod tests {
     }
 
     #[test]
-    fn a_send_buffer_grows_where_an_application_waits_and_its_queue_leaves_the_congestion_window_open() {
+    fn a_send_buffer_grows_where_an_application_waits_and_the_congestion_window_is_found_open() {
         let mut scheduler = Kernel::default();
         let least = WINDOWS * LEAST_SEGMENTS * memory_of_segment(1000);
-        let full = Candidate { cwnd: 40_000, room: 0, taken: least, ..candidate(0, 10) };
-        let open = Candidate { room: 1000, ..full };
+        let full = Candidate { cwnd: 40_000, shows_window_open: false, taken: least, ..candidate(0, 10) };
+        let open = Candidate { shows_window_open: true, ..full };
         scheduler.settled(&[full], true);
         scheduler.settled(&[open], false);
         assert_eq!(scheduler.memory(), Some(least + BESIDE));

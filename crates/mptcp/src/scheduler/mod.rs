@@ -84,6 +84,9 @@ pub struct Candidate {
     pub taken: u64,
     /// Octets that the congestion window still lets out.
     pub room: u64,
+    /// Whether Linux finds the congestion window open while what was given leaves: known once all was, if the scheduler
+    /// [weighs memory](Scheduler::weighs_memory) and the application waits.
+    pub shows_window_open: bool,
     /// Octets that its send buffer still takes.
     pub memory: u64,
     /// A timeout is being repaired.
@@ -221,6 +224,7 @@ pub(crate) mod tests {
             queued: 0,
             taken: 0,
             room: 10_000,
+            shows_window_open: true,
             memory: 1 << 20,
             in_loss: false,
             pacing_rate: None,

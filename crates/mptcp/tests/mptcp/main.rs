@@ -7,4 +7,5 @@ mod hostile;
 mod network;
 mod paths;
 mod properties;
+mod send_space;
 mod stale;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use voxpath_mptcp::{Config, Connection, Key, LocalAddress, Setup, joins};
+use voxpath_mptcp::{Config, Connection, Key, LocalAddress, Scheduling, Setup, joins};
 use voxpath_tcp as tcp;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
@@ -125,6 +125,14 @@ pub(crate) fn two_paths(paths: [Path; 2], up: u64, down: u64) -> World {
 }
 
 impl World {
+    /// Has both ends schedule as Linux does.
+    pub(crate) fn be_linux(&mut self) {
+        for side in &mut self.setups {
+            side.config.scheduler = Scheduling::Kernel;
+            (side.config.opportunistic_retransmission, side.config.penalisation) = (false, false);
+        }
+    }
+
     pub(crate) fn draw(&mut self) -> u64 {
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.seed >> 33

@@ -1,23 +1,15 @@
 //! A path of two that goes away, by the scheduler of Linux: who carries what the subflow there had.
 
 use crate::network::{Path, World, at, ip, ms, two_paths};
-use voxpath_mptcp::Scheduling;
 use voxpath_units::{Span, Time};
 
 /// The largest piece that is retransmitted at once (`SKB_FRAG_PAGE_ORDER`).
 const PIECE: u64 = 32_768;
 
-fn as_linux(world: &mut World) {
-    for side in &mut world.setups {
-        side.config.scheduler = Scheduling::Kernel;
-        (side.config.opportunistic_retransmission, side.config.penalisation) = (false, false);
-    }
-}
-
 /// A client that sends by two paths, of which the first goes away after a second.
 fn outage() -> World {
     let mut world = two_paths([Path::new(20, 10), Path::new(20, 10)], 12_000_000, 0);
-    as_linux(&mut world);
+    world.be_linux();
     world.start();
     world.run_until(at(1));
     set_first(&mut world, false);
@@ -67,7 +59,7 @@ fn data_of_a_stale_subflow_goes_by_the_other_and_the_subflow_comes_back() {
 #[test]
 fn the_only_subflow_is_never_stale() {
     let mut world = two_paths([Path::new(20, 10), Path::new(20, 10)], 6_000_000, 0);
-    as_linux(&mut world);
+    world.be_linux();
     world.setups[0].addresses.truncate(1);
     world.start();
     world.run_until(at(1));

@@ -137,6 +137,11 @@ impl Connection {
         }
     }
 
+    /// Whether Linux finds the congestion window open while what was written leaves, so that a send buffer may grow (tcp_should_expand_sndbuf()).
+    pub fn shows_window_open(&self) -> bool {
+        self.snd.shows_window_open(&self.shared, &self.recovery)
+    }
+
     /// The retransmission timeout.
     pub fn rto(&self) -> Span {
         self.shared.rtt.rto()

@@ -117,14 +117,26 @@ impl Sender {
         if !self.buffer.is_watched() || !counts_memory(cx) {
             return;
         }
+        if self.leaves_window_open(cx, recovery) {
+            self.size_space(cx, recovery);
+        }
+        self.buffer.watch(!self.is_writeable(cx, recovery));
+    }
+
+    /// Whether what was written leaves the congestion window open (tcp_should_expand_sndbuf()).
+    fn leaves_window_open(&self, cx: &Shared, recovery: &LossRecovery) -> bool {
         let usable = self.unsent().min(self.usable());
         // Of what is paced no more than a burst has left by the time that Linux looks.
         let leaves = if self.pacer.is_some() { self.may_leave(cx, recovery) } else { usable };
         let smss = self.window.smss;
-        if (recovery.pipe(cx, self) + leaves) / smss < self.window.cwnd / smss {
-            self.size_space(cx, recovery);
-        }
-        self.buffer.watch(!self.is_writeable(cx, recovery));
+        (recovery.pipe(cx, self) + leaves) / smss < self.window.cwnd / smss
+    }
+
+    /// Whether Linux finds the congestion window open while what was written leaves: it looks after each burst (tcp_event_new_data_sent()), so also between
+    /// two of them.
+    pub(crate) fn shows_window_open(&self, cx: &Shared, recovery: &LossRecovery) -> bool {
+        let burst = self.usual_burst(cx, recovery) * self.window.smss;
+        self.leaves_now(cx, recovery) > burst || self.leaves_window_open(cx, recovery)
     }
 
     fn is_writeable(&self, cx: &Shared, recovery: &LossRecovery) -> bool {
