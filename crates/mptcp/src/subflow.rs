@@ -35,6 +35,10 @@ pub struct Subflow {
     pub(crate) early: VecDeque<(u64, Dss)>,
     /// Options that are to be sent once.
     pub(crate) outbox: VecDeque<MptcpOption>,
+    /// The next data begins an infinite mapping (RFC 8684 section 3.7).
+    pub(crate) is_infinite: bool,
+    /// It is TCP, and what comes is acknowledged at the data level all the same.
+    pub(crate) acknowledges: bool,
     /// Timeouts of TCP that were acted upon.
     pub(crate) timeouts: u32,
     /// Up to here, by its own octets, it was told elsewhere what it carries.
@@ -131,6 +135,8 @@ impl Subflow {
             own_checksums: BTreeMap::new(),
             early: VecDeque::new(),
             outbox: VecDeque::new(),
+            is_infinite: false,
+            acknowledges: false,
             timeouts: 0,
             reinjected: 1,
             is_reaped: false,

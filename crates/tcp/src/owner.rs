@@ -103,6 +103,8 @@ pub struct Received {
 #[derive(Debug, Default)]
 pub(crate) struct Owned {
     pub(crate) owner: Owner,
+    /// The owner has gone, but hears of segments and adds options.
+    pub(crate) is_parting: bool,
     /// What is mapped of the octets not acknowledged, in their order.
     mappings: VecDeque<Mapping>,
     /// Segments of which the owner has not been told.
@@ -112,6 +114,13 @@ pub(crate) struct Owned {
 impl Owned {
     pub(crate) fn new(owner: Owner) -> Self {
         Self { owner, ..Self::default() }
+    }
+
+    /// The owner goes: nothing is mapped any more, and so many octets of each segment are left for its last options.
+    pub(crate) fn part(&mut self, options: u32) {
+        self.is_parting = true;
+        self.mappings.clear();
+        self.owner = Owner { window: 0, ack_options: options, data_options: options };
     }
 
     /// A segment was taken in; windows that arrive are shifted so far.

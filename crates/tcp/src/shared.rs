@@ -69,7 +69,7 @@ impl Shared {
 
     /// The window that somebody else announces.
     pub(crate) fn window_of_owner(&self) -> Option<u32> {
-        self.owned.as_ref().map(|owned| owned.owner.window)
+        self.owned.as_ref().filter(|owned| !owned.is_parting).map(|owned| owned.owner.window)
     }
 
     /// The first of these octets that have one mapping, or none.

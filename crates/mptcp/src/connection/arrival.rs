@@ -66,6 +66,9 @@ impl Connection {
             self.hear_reset(id, received);
             return;
         }
+        if let Mode::Fallback(_) = self.mode {
+            return self.hear_parting(id, received);
+        }
         let mut spoken = false;
         for option in received.options.iter() {
             // What is malformed, or of another version, is ignored (section 3).
@@ -76,7 +79,7 @@ impl Connection {
         self.subflows[id].is_plain = !spoken;
         if spoken {
             self.subflows[id].plain = 0;
-        } else if !matches!(self.mode, Mode::Fallback(_)) {
+        } else {
             self.hear_plain(id, received);
         }
     }

@@ -21,15 +21,40 @@ impl Connection {
             return;
         }
         self.mode = Mode::Fallback(id);
+        self.subflows[id].outbox.retain(|option| matches!(option, MptcpOption::Fail { .. }));
+        self.part(id);
         for (other, subflow) in self.subflows.iter_mut().enumerate() {
             if other == id {
-                subflow.tcp.release();
                 subflow.handshake = Handshake::Done;
             } else {
                 subflow.tcp.abort();
             }
         }
         self.retransmit = None;
+    }
+
+    /// The subflow is TCP, whose segments leave room for what is still to be said.
+    pub(super) fn part(&mut self, id: SubflowId) {
+        let Subflow { outbox, is_infinite, acknowledges, .. } = &self.subflows[id];
+        let told = outbox.front().map_or(0, |option| option.emit().padded_len());
+        let mapped = if *is_infinite { self.data_len() } else { 0 };
+        let acknowledged = if *acknowledges { self.ack_len() } else { 0 };
+        match told.max(mapped).max(acknowledged) {
+            0 => self.subflows[id].tcp.release(),
+            options => self.subflows[id].tcp.part(options),
+        }
+    }
+
+    /// A segment came while this end goes on as TCP: once the other one does too, it needs no data ACKs (section 3.7).
+    pub(super) fn hear_parting(&mut self, id: SubflowId, received: &Received) {
+        let is_infinite = |option| match MptcpOption::parse(option) {
+            Ok(MptcpOption::Dss(dss)) => dss.mapping.is_some_and(|mapping| mapping.len == 0),
+            _ => false,
+        };
+        if self.subflows[id].acknowledges && received.options.iter().any(is_infinite) {
+            self.subflows[id].acknowledges = false;
+            self.part(id);
+        }
     }
 
     /// Whether this subflow alone can have carried data, in the order of the data sequence: so that the connection can go on without
@@ -115,10 +140,25 @@ impl Connection {
     /// The other end found a wrong checksum, or data without a mapping (MP_FAIL).
     pub(super) fn hear_failure(&mut self, id: SubflowId) {
         if self.may_follow(id) {
-            self.fall_back(id);
+            self.fail_alone(id, self.rcv.queue.data_ack());
         } else {
             self.subflows[id].tcp.abort();
         }
+    }
+
+    /// The only subflow goes on as TCP: MP_FAIL says so, or that this was heard (mptcp_pm_mp_fail_received()), and what this end sends next begins an infinite
+    /// mapping.
+    fn fail_alone(&mut self, id: SubflowId, data: u64) {
+        let fail = self.failure(data);
+        let subflow = &mut self.subflows[id];
+        subflow.outbox.push_back(fail);
+        subflow.is_infinite = true;
+        subflow.tcp.acknowledge_now();
+        self.fall_back(id);
+    }
+
+    fn failure(&self, data: u64) -> MptcpOption {
+        MptcpOption::Fail { dsn: self.rcv.sequence.map_or(0, |sequence| sequence.number(data)) }
     }
 
     /// Takes the octets of a subflow in, each by its mapping.
@@ -202,15 +242,13 @@ impl Connection {
 
     /// Something on the way changes what this subflow carries.
     fn fail(&mut self, id: SubflowId, data: u64) {
-        let dsn = self.rcv.sequence.map_or(0, |sequence| sequence.number(data));
-        let fail = MptcpOption::Fail { dsn };
         if self.is_alone(id) {
-            self.subflows[id].outbox.push_back(fail);
-            self.subflows[id].tcp.acknowledge_now();
-            self.fall_back(id);
+            // Until an infinite mapping comes, the other end counts on data ACKs.
+            self.subflows[id].acknowledges = true;
+            self.fail_alone(id, data);
         } else {
             // MP_FAIL leaves with the reset.
-            self.subflows[id].reset = Some(fail);
+            self.subflows[id].reset = Some(self.failure(data));
             self.subflows[id].tcp.abort();
             self.subflows[id].mappings = Default::default();
         }

@@ -93,9 +93,11 @@ impl Connection {
         }
         if let Mode::Fallback(_) = self.mode {
             if !header.flags.contains(TcpFlags::SYN)
-                && let Some(option) = self.subflows[id].outbox.pop_front()
+                && let Some(option) = self.last_word(id, header, payload)
             {
-                header.options.push_mptcp(&option);
+                let fits = header.options.push_mptcp(&option);
+                debug_assert!(fits, "room was kept: {header:?} {option:?}");
+                self.part(id);
             }
             return;
         }
@@ -122,6 +124,26 @@ impl Connection {
             let fits = header.options.push_mptcp(&option);
             debug_assert!(fits, "room was kept: {header:?} {option:?}");
         }
+    }
+
+    /// What is said of Multipath TCP after it has ended.
+    fn last_word(&mut self, id: SubflowId, header: &TcpHeader, payload: &Payload) -> Option<MptcpOption> {
+        let subflow = &mut self.subflows[id];
+        if let Some(option) = subflow.outbox.pop_front() {
+            return Some(option);
+        }
+        let acknowledges = subflow.acknowledges;
+        let is_infinite = !payload.is_empty() && core::mem::take(&mut subflow.is_infinite);
+        let Some(start) = subflow.tcp.place(header.seq).filter(|_| is_infinite) else {
+            let ack = self.data_ack().filter(|_| acknowledges);
+            return ack.map(|ack| MptcpOption::Dss(Dss { data_fin: false, ack: Some(ack), mapping: None }));
+        };
+        // What was written last is at the same place of both sequences, and what lies before it was carried by no other subflow.
+        let first = self.snd.nxt - (subflow.tcp.write_offset() - start);
+        // Section 3.7: a length of zero, and so a checksum of zero.
+        let checksum = self.checksum.then_some(0);
+        let mapping = DataMapping { dsn: self.number(first), ssn: start as u32, len: 0, checksum };
+        Some(MptcpOption::Dss(Dss { data_fin: false, ack: self.data_ack(), mapping: Some(mapping) }))
     }
 
     fn first_option(&mut self, id: SubflowId, header: &TcpHeader, payload: &Payload) -> Option<MptcpOption> {

@@ -18,9 +18,9 @@ impl Connection {
         self
     }
 
-    /// What the owner asks for; none if there is no owner.
+    /// What the owner asks for; none if there is no owner, or it is parting.
     pub fn owner(&self) -> Option<&Owner> {
-        self.shared.owned.as_ref().map(|owned| &owned.owner)
+        self.shared.owned.as_ref().filter(|owned| !owned.is_parting).map(|owned| &owned.owner)
     }
 
     /// What the owner asks for from now on; nothing where there is none. A window is announced by what leaves next, or by
@@ -48,6 +48,14 @@ impl Connection {
     pub fn follow_reader(&mut self, taken: u64) {
         if self.rcv.has_data() {
             self.rcv.follow_reader(&self.shared, taken);
+        }
+    }
+
+    /// As [`Connection::release`], but the owner still hears of each segment that is taken in, and has so many octets of each that leaves for its options.
+    pub fn part(&mut self, options: u32) {
+        if let Some(owned) = &mut self.shared.owned {
+            owned.part(options);
+            self.resize_segments();
         }
     }
 
@@ -115,6 +123,11 @@ impl Connection {
     /// The place of the octet that is written next, counted from the SYN.
     pub fn write_offset(&self) -> u64 {
         self.snd.buffer.end()
+    }
+
+    /// The place of the octet with this sequence number, counted from the SYN.
+    pub fn place(&self, seq: Seq) -> Option<u64> {
+        self.snd.offset(seq)
     }
 
     /// Octets that were written and not sent.

@@ -473,9 +473,13 @@ fn an_owner_is_told_of_what_was_accepted_and_of_nothing_else() {
 fn a_connection_that_is_released_is_one_like_any_other() {
     let (mut tcp, _) = established(rfc(), OWNER);
     tcp.write_mapped(&Payload::pattern(0, 0, 100), 7);
+    let stamps = if rfc().timestamps { 12 } else { 0 };
+    tcp.part(20);
+    assert_eq!((tcp.owner(), tcp.mapping(ISS[0].wrapping_add(1))), (None, None));
+    assert_eq!(tcp.place(ISS[0].wrapping_add(101)), Some(101));
+    assert_eq!(tcp.segment_size(), 1440 - stamps, "the last words of the owner have room");
     tcp.release();
     assert_eq!((tcp.owner(), tcp.mapping(ISS[0].wrapping_add(1))), (None, None));
-    let stamps = if rfc().timestamps { 12 } else { 0 };
     assert_eq!(tcp.segment_size(), 1460 - stamps);
     tcp.write(&Payload::pattern(0, 100, 5000));
     let sent = drain(&mut tcp, Time::ZERO);
