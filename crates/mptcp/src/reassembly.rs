@@ -73,6 +73,11 @@ impl DataReassembly {
         self.fin.get_or_insert(at);
     }
 
+    /// Whether the peer has closed.
+    pub fn has_fin(&self) -> bool {
+        self.fin.is_some()
+    }
+
     /// Whether all that the peer has sent is here, its DATA_FIN included.
     pub fn is_finished(&self) -> bool {
         self.fin == Some(self.next)

@@ -43,6 +43,17 @@ impl Connection {
             // RFC 8684 section 3.3.3: a DATA_FIN is acknowledged as data is.
             self.subflows[id].tcp.acknowledge_now();
         }
+        self.follow_end(id);
+    }
+
+    /// A FIN without a DATA_FIN ends a subflow alone (section 3.3.3): this end closes it too, once it has what was carried by it
+    /// (mptcp_worker()'s subflows in CLOSE_WAIT).
+    fn follow_end(&mut self, id: SubflowId) {
+        let is_last = self.rcv.queue.has_fin() || self.mode != Mode::Multipath;
+        let subflow = &mut self.subflows[id];
+        if subflow.tcp.is_at_end() && !is_last && !subflow.tcp.is_closing() {
+            subflow.tcp.close();
+        }
     }
 
     /// Data in order has come: the receive memory follows what the application takes of it.
