@@ -43,7 +43,7 @@ mod subflow;
 pub use cc::Coupling;
 pub use checksum::data_checksum;
 pub use config::Config;
-pub use connection::{Connection, Counters, Setup, SubflowId, joins};
+pub use connection::{Connection, Counters, Setup, SubflowId, joins, reset_for};
 pub use keys::Key;
 pub use mappings::{Mappings, Unmapped};
 pub use path_manager::{LocalAddress, Opening, Opens, PathManagement, When};

@@ -3,8 +3,8 @@
 use crate::peer::{CONNECTS, HOST, LISTENS, PEER};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use voxpath_mptcp::{self as mptcp, Key, LocalAddress, Setup, joins};
-use voxpath_tcp::{self as tcp, Ended, reset_for};
+use voxpath_mptcp::{self as mptcp, Key, LocalAddress, Setup, joins, reset_for};
+use voxpath_tcp::{self as tcp, Ended};
 use voxpath_units::Time;
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::{Seq, TcpHeader};

@@ -518,6 +518,15 @@ fn join_of(header: &TcpHeader) -> Option<Join> {
     })
 }
 
+/// What a host answers to a segment that is for none of its connections: a reset, and why to a SYN that joins (sections 3.2, 3.6).
+pub fn reset_for(header: &TcpHeader, payload: &Payload) -> Option<TcpHeader> {
+    let mut reset = tcp::reset_for(header, payload)?;
+    if joins(header).is_some() {
+        reset.options.push_mptcp(&MptcpOption::Reset { transient: false, reason: arrival::reason::SPECIFIC });
+    }
+    Some(reset)
+}
+
 /// The token of a SYN that joins a connection.
 pub fn joins(header: &TcpHeader) -> Option<u32> {
     match join_of(header)? {
