@@ -278,6 +278,7 @@ impl Connection {
         let local_id = self.paths.id_of(ends[0].ip(), self.subflows[0].local.ip());
         let mut subflow = Subflow::new(ends, [local_id, address_id], tcp, expected);
         subflow.is_backup = backup;
+        subflow.asked_backup = self.paths.is_backup(ends[0].ip());
         self.subflows.push(subflow);
         self.settle_owners();
         Some(self.subflows.len() - 1)

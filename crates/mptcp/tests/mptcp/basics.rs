@@ -4,6 +4,7 @@ use crate::network::{Path, at, mbps, two_paths};
 use std::cell::RefCell;
 use std::rc::Rc;
 use voxpath_wire::tcp::TcpFlags;
+use voxpath_wire::tcp::mptcp::{Join, MptcpOption};
 
 #[test]
 fn two_subflows_carry_more_than_one() {
@@ -34,6 +35,26 @@ fn the_other_end_spares_a_first_subflow_whose_address_is_a_backup() {
     world.check();
     let shares = world.shares(0);
     assert!(shares[0] < 500_000 && shares[1] > 4_500_000, "{shares:?}");
+}
+
+#[test]
+fn who_answers_says_by_its_syn_that_its_address_is_a_backup() {
+    let mut world = two_paths([Path::new(10, 10), Path::new(20, 10)], 5_000_000, 0);
+    world.setups[1].addresses[0].backup = true;
+    let asked = Rc::new(RefCell::new(Vec::new()));
+    let seen = asked.clone();
+    world.change = Box::new(move |end, header, _| {
+        let join = header.options.mptcp().flatten().find_map(|option| match option {
+            MptcpOption::Join(Join::SynAck { backup, .. }) => Some(backup),
+            _ => None,
+        });
+        seen.borrow_mut().extend(join.filter(|_| end == 1));
+        true
+    });
+    world.start();
+    world.run_until(at(100));
+    world.check();
+    assert_eq!(*asked.borrow(), [true]);
 }
 
 #[test]
