@@ -221,13 +221,16 @@ impl Connection {
         }
     }
 
+    /// The other end is known to have both keys.
+    fn note_known(&mut self, id: SubflowId) {
+        self.subflows[id].handshake = Handshake::Done;
+        self.ask_for_backup(id);
+    }
+
     fn hear_dss(&mut self, now: Time, id: SubflowId, received: &Received, dss: &Dss) -> bool {
         let subflow = &mut self.subflows[id];
         match subflow.handshake {
-            Handshake::CapableAnswered => {
-                subflow.handshake = Handshake::Done;
-                self.ask_for_backup(id);
-            }
+            Handshake::CapableAnswered => self.note_known(id),
             Handshake::JoinAnswered { .. } => subflow.handshake = Handshake::Done,
             Handshake::Capable if !self.is_client => {
                 // The third segment and the first data were lost or overtaken: what it says is understood once they are here.
@@ -307,6 +310,10 @@ impl Connection {
         if hmac != address_hmac(theirs, self.key, address_id, address, port) {
             // Section 3.4.1: silently ignored.
             return true;
+        }
+        if self.subflows[id].handshake == Handshake::CapableAnswered {
+            // Linux announces its addresses before any data, and without a DSS.
+            self.note_known(id);
         }
         // A port that is not told is that of the first subflow's.
         let remote = SocketAddr::new(address, port.unwrap_or(self.subflows[0].remote.port()));
