@@ -106,6 +106,8 @@ pub(crate) struct PathManager {
     announced: Vec<(u8, SocketAddr)>,
     /// The other end has withdrawn the address of the first subflow.
     first_is_gone: bool,
+    /// The other end takes no further subflows at that address and port (C of MP_CAPABLE, section 3.1).
+    first_is_spared: bool,
     /// Pairs that were tried.
     tried: Vec<Tried>,
     /// Identifiers of its own addresses that are gone, and of which the other end was not told.
@@ -180,6 +182,7 @@ impl PathManager {
             local: local.iter().map(of).collect(),
             announced: Vec::new(),
             first_is_gone: false,
+            first_is_spared: false,
             tried: Vec::new(),
             removals: Vec::new(),
             look: None,
@@ -220,6 +223,11 @@ impl PathManager {
             self.announced.push((id, remote));
             self.tried.retain(|tried| tried.remote != remote);
         }
+    }
+
+    /// Nothing more is to be opened to the address of the first subflow.
+    pub(crate) fn spare_first(&mut self) {
+        self.first_is_spared = true;
     }
 
     /// The other end has withdrawn an address.
@@ -337,7 +345,11 @@ impl PathManager {
             remote_id: id,
             backup: local.address.backup,
         };
+        let may_use_first = !(self.first_is_gone || self.first_is_spared);
         if self.management.opens == Opens::Ports {
+            if self.first_is_spared {
+                return None;
+            }
             let local =
                 self.local.iter().find(|local| local.address.ip == first.local.ip() && local.is_up)?;
             if self.ports_tried >= self.management.limit {
@@ -351,7 +363,7 @@ impl PathManager {
             Opens::FullMesh => self.announced.as_slice(),
             Opens::PerInterface => &[],
         };
-        let known = (!self.first_is_gone).then_some((0, first.remote));
+        let known = may_use_first.then_some((0, first.remote));
         let remotes = || known.into_iter().chain(everywhere.iter().copied());
         let wanted = self.local.iter().filter(|local| local.is_up).flat_map(|local| {
             let ip = local.address.ip;

@@ -27,6 +27,11 @@ pub(super) fn capable(options: &TcpOptions) -> Option<Capable> {
     })
 }
 
+/// Whether a SYN asks for what is known here: others than these algorithms, or an extension, make the connection TCP (section 3.1).
+pub(super) fn is_understood(flags: CapableFlags) -> bool {
+    flags.contains(CapableFlags::HMAC_SHA256) && !flags.contains(CapableFlags::EXTENSIBILITY)
+}
+
 impl Connection {
     /// Takes in what a subflow has: options first, then octets, each by its mapping.
     pub(super) fn take(&mut self, now: Time, id: SubflowId) {
@@ -142,11 +147,10 @@ impl Connection {
         }
         match capable.form {
             CapableForm::SynAck { key } if self.is_client && received.flags.contains(TcpFlags::SYN) => {
-                // A peer that names other algorithms names none that is known here (section 3.1).
-                if self.mode != Mode::Opening || !capable.flags.contains(CapableFlags::HMAC_SHA256) {
+                if self.mode != Mode::Opening || !is_understood(capable.flags) {
                     return false;
                 }
-                self.checksum |= capable.flags.contains(CapableFlags::CHECKSUM);
+                self.heed(capable.flags);
                 self.agree(Key(key));
                 self.subflows[0].handshake = Handshake::CapableAnswered;
                 self.snd.edge = self.snd.edge.max(1 + u64::from(received.window));
@@ -174,6 +178,14 @@ impl Connection {
                 true
             }
             _ => false,
+        }
+    }
+
+    /// What the other end asks for in its SYN.
+    pub(super) fn heed(&mut self, flags: CapableFlags) {
+        self.checksum |= flags.contains(CapableFlags::CHECKSUM);
+        if flags.contains(CapableFlags::NO_JOIN) {
+            self.paths.spare_first();
         }
     }
 

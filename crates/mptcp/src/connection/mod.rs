@@ -45,7 +45,7 @@ use voxpath_tcp as tcp;
 use voxpath_tcp::Ended;
 use voxpath_units::{Span, Time};
 use voxpath_wire::Payload;
-use voxpath_wire::tcp::mptcp::{CapableFlags, Join, MptcpOption};
+use voxpath_wire::tcp::mptcp::{Join, MptcpOption};
 use voxpath_wire::tcp::{Seq, TcpHeader};
 
 /// A subflow by its place, in the order in which they were opened; it keeps it when it has ended.
@@ -152,12 +152,12 @@ impl Connection {
         let mut connection = Self::new(setup, false);
         let offer = arrival::capable(&syn.options).filter(|capable| {
             capable.form == voxpath_wire::tcp::mptcp::CapableForm::Syn
-                && capable.flags.contains(CapableFlags::HMAC_SHA256)
+                && arrival::is_understood(capable.flags)
         });
         let tcp = connection.new_tcp(setup.iss, Some(syn));
         connection.subflows.push(Subflow::new(setup.ends, [0, 0], tcp, Handshake::Capable));
         match offer {
-            Some(capable) => connection.checksum |= capable.flags.contains(CapableFlags::CHECKSUM),
+            Some(capable) => connection.heed(capable.flags),
             None => connection.fall_back(0),
         }
         connection.snd.edge = 1 + u64::from(syn.window);

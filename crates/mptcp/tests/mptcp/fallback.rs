@@ -1,8 +1,9 @@
 //! Where the options do not pass (RFC 8684 section 3.7).
 
 use crate::network::{Path, World, at, two_paths};
-use voxpath_mptcp::Scheduling;
+use voxpath_mptcp::{Opens, Scheduling};
 use voxpath_wire::Payload;
+use voxpath_wire::tcp::mptcp::{CapableFlags, MptcpOption};
 use voxpath_wire::tcp::{SackBlocks, TcpFlags, TcpHeader};
 
 fn world() -> World {
@@ -43,6 +44,46 @@ fn an_answer_without_the_option_makes_it_tcp() {
         true
     });
     assert_eq!(fallen(world), [true, true]);
+}
+
+/// Adds a flag to the MP_CAPABLE of a SYN of this end.
+fn flag(of: usize, flag: CapableFlags) -> World {
+    let mut world = world();
+    world.change = Box::new(move |end, header, _| {
+        let first = header.options.mptcp().flatten().next();
+        if let Some(MptcpOption::Capable(mut capable)) = first
+            && end == of
+            && header.flags.contains(TcpFlags::SYN)
+        {
+            strip(header);
+            capable.flags.0 |= flag.0;
+            assert!(header.options.push_mptcp(&MptcpOption::Capable(capable)));
+        }
+        true
+    });
+    world
+}
+
+#[test]
+fn an_extension_that_is_not_known_makes_it_tcp() {
+    for end in [0, 1] {
+        assert_eq!(fallen(flag(end, CapableFlags::EXTENSIBILITY)), [true, true], "{end}");
+    }
+}
+
+#[test]
+fn an_end_that_takes_no_further_subflows_at_its_first_address_gets_none_there() {
+    for (end, opens) in
+        [(0, Opens::FullMesh), (1, Opens::FullMesh), (1, Opens::PerInterface), (1, Opens::Ports)]
+    {
+        let mut world = flag(end, CapableFlags::NO_JOIN);
+        world.setups[end].config.paths.opens = Opens::Nothing;
+        world.setups[1 - end].config.paths.opens = opens;
+        world.start();
+        world.run_until(at(200));
+        world.check();
+        assert_eq!(world.end(0).connection.subflows().len(), 1, "{end}, {opens:?}");
+    }
 }
 
 #[test]
