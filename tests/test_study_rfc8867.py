@@ -139,6 +139,68 @@ def test_the_dispute_is_decided_by_intervals():
     assert (fair.holds, starves.holds) == (None, None)
 
 
+def of_case(section: str, rates: dict[str, list[float]], tcp: float = 0.0) -> Run:
+    """A run of a case whose media flows receive so many bits in each second of its time."""
+    case = CASES[section]
+    flows = {name: media([*rates[name], *[0.0] * (case.duration - len(rates[name]))]) for name in case.names}
+    return Run(case, flows, dict.fromkeys(case.competing, tcp), dict.fromkeys(case.names, 50.0))
+
+
+def verdicts(section: str, rates: dict[str, list[float]], tcp: float = 0.0) -> dict[str, bool | None]:
+    """What is decided by two equal runs, by the first words of the claims."""
+    run = of_case(section, rates, tcp)
+    return {check.claim.split(" (")[0]: check.holds for check in claims.of_case(section, [run, run], {})}
+
+
+def test_flows_that_start_one_after_the_other_converge_or_do_not():
+    starts = [0, 10, 20, 30, 40]
+    each = "Each flow converges to a steady rate, irrespective of its round trip"
+    uses = "It converges to the bottleneck's capacity: in the second half of each stretch all flows receive"
+    uses += " at least 70% of it, or of what their encoders make."
+    steady = {f"media{i}": [0.0] * at + [780e3] * (299 - at) for i, at in enumerate(starts, 1)}
+    found = verdicts("5.5", steady)
+    assert (found[each], found[uses]) == (True, True)
+    # The last one to come needs longer than half of what is left.
+    late = steady | {"media5": [0.0] * 40 + [300e3] * 200 + [780e3] * 59}
+    assert verdicts("5.5", late)[each] is False
+    # Two that swing against each other use the link, and neither is steady.
+    swing = [1_000e3, 500e3] * 150
+    one, other = swing[:299], swing[1:300]
+    found = verdicts("5.5", steady | {"media1": one, "media2": [0.0] * 10 + other[10:]})
+    assert (found[each], found[uses]) == (False, True)
+    # Before all are there they need not use it.
+    slow = {
+        name: [150e3 if second < 40 else one for second, one in enumerate(r)] for name, r in steady.items()
+    }
+    slow = {name: [0.0] * at + slow[name][at:] for name, at in zip(slow, starts, strict=True)}
+    assert verdicts("5.5", slow)[uses] is True
+    assert verdicts("5.5", {name: [one / 2 for one in r] for name, r in steady.items()})[uses] is False
+
+
+def test_media_beside_short_tcp_flows_converge_recover_and_do_not_starve():
+    leaves = "They converge to what the short flows leave: in the second half of their time all media flows"
+    leaves += " receive at least 70% of it, or of what their encoders make."
+    recovers, fed = "They recover from each burst", "There is no persistent starvation"
+    steady = [0.0] * 5 + [600e3] * 294
+    # Ten TCP flows of 50 kbit/s leave 1.5 Mbit/s.
+    found = verdicts("5.7", {"media1": steady, "media2": steady}, 50e3)
+    assert [found[leaves], found[recovers], found[fed]] == [True, True, True]
+    assert verdicts("5.7", {"media1": steady, "media2": steady})[leaves] is False
+    ratchet = [0.0] * 5 + [900e3] * 194 + [500e3] * 100
+    found = verdicts("5.7", {"media1": steady, "media2": ratchet}, 50e3)
+    assert [found[leaves], found[recovers], found[fed]] == [True, False, True]
+    # A burst of two seconds is none; ten seconds are.
+    for seconds, holds in ((2, True), (10, False)):
+        dips = [*steady[:150], *[0.0] * seconds, *steady[150 + seconds :]]
+        assert verdicts("5.7", {"media1": steady, "media2": dips}, 50e3)[fed] is holds
+
+
+def test_a_flow_that_begins_is_given_a_window_until_it_is_fed():
+    rates = [0.0] * 5 + [100e3] * 5 + [600e3] * 289
+    assert of_case("5.7", {"media1": rates, "media2": rates}).fed(150e3, 5) == 1
+    assert of_case("5.7", {"media1": rates, "media2": rates}).fed(650e3, 5) == 0
+
+
 VIDEO = {
     "flow": "media1",
     "end": "client",

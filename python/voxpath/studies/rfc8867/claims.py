@@ -9,7 +9,7 @@ from voxpath.document import Check
 from voxpath.results.decisions import above, all_of, below, within
 from voxpath.results.intervals import summarise
 from voxpath.studies.base import shown
-from voxpath.studies.rfc8867.measures import FAIR, over
+from voxpath.studies.rfc8867.measures import FAIR, MOSTLY, NEAR, over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +28,9 @@ USED = 0.7
 
 STEADY = 0.15
 """A rate whose seconds deviate by no more of it does not oscillate."""
+
+_PERSISTS = 5
+"""Seconds: of the windows of RFC 8868 section 3 the one that is longer than a burst of a short TCP flow."""
 
 LOSSY = 0.01
 """Loss below is minimal."""
@@ -94,11 +97,11 @@ def _variation(run: Run, index: int) -> float:
     return run.stretches[index].variation
 
 
-def _converges(runs: Runs) -> list[Check]:
-    count = len(runs[0].case.stretches)
-    shares = [_mean(runs, partial(_share, index=index)) for index in range(count)]
+def _converges(runs: Runs, stretches: slice = slice(None)) -> list[Check]:
+    chosen = range(len(runs[0].case.stretches))[stretches]
+    shares = [_mean(runs, partial(_share, index=index)) for index in chosen]
     told = ", ".join(shown(share) for share in shares)
-    variations = [_mean(runs, partial(_variation, index=index)) for index in range(count)]
+    variations = [_mean(runs, partial(_variation, index=index)) for index in chosen]
     waves = ", ".join(shown(one.scaled(100)) if one else "none" for one in variations)
     return [
         Check(
@@ -182,12 +185,33 @@ def _case_5_4(runs: Runs, _others: Mapping[str, Runs]) -> list[Check]:
     return [*_converges(runs), *_shares(runs)]
 
 
+_LAST = slice(-1, None)
+"""The stretch in which all flows send: before, they start one after the other."""
+
+
 def _case_5_5(runs: Runs, _others: Mapping[str, Runs]) -> list[Check]:
+    since, until = runs[0].case.stretches[-1]
+
+    def settle(run: Run) -> float:
+        took = [run.settled(name, since, until) for name in run.case.names]
+        return sum(one is not None for one in took) / len(took)
+
     def spread(run: Run) -> float:
         rates = [run.rate(name, 200, 299) for name in run.case.names]
         return max(rates) / min(rates) if min(rates) else float("inf")
 
     return [
+        *_converges(runs, _LAST),
+        _check(
+            "Each flow converges to a steady rate, irrespective of its round trip (5.5): after the last "
+            f"start, at {since:g} s, its seconds come within {NEAR:.0%} of it by half of the time, and "
+            f"{MOSTLY:.0%} of them stay there.",
+            [100 * settle(run) for run in runs],
+            above,
+            99.9,
+            1.0,
+            "% of the flows",
+        ),
         *_shares(runs),
         _check(
             "Whatever the round trips: in the last 100 s the rates are within a factor of three.",
@@ -241,7 +265,42 @@ def _case_5_6(runs: Runs, _others: Mapping[str, Runs]) -> list[Check]:
 
 
 def _case_5_7(runs: Runs, _others: Mapping[str, Runs]) -> list[Check]:
+    def left(run: Run) -> float:
+        room = run.case.capacity(0) - sum(run.tcp.values())
+        return run.stretches[-1].steady / min(room, VIDEO_MAX * len(run.case.names))
+
+    def recovers(run: Run) -> float:
+        before = {name: run.rate(name, 99, 199) for name in run.case.names}
+        return min(run.rate(name, 199, 299) / was if was else 0.0 for name, was in before.items())
+
     return [
+        _check(
+            "They converge to what the short flows leave: in the second half of their time all media flows "
+            f"receive at least {USED:.0%} of it, or of what their encoders make.",
+            [left(run) for run in runs],
+            above,
+            USED,
+            1.0,
+            "of it",
+        ),
+        _check(
+            "They recover from each burst (5.7): in the last 100 s each receives at least 80 % of what it "
+            "did in the 100 s before.",
+            [recovers(run) for run in runs],
+            above,
+            0.8,
+            1.0,
+            "of it",
+        ),
+        _check(
+            "There is no persistent starvation (5.7): no flow has less than the least media rate, "
+            f"150 kbit/s, over {_PERSISTS} s.",
+            [100 * run.fed(VIDEO_MIN, _PERSISTS) for run in runs],
+            above,
+            99.9,
+            1.0,
+            "% of the windows",
+        ),
         _check(
             "Over 20 s no two media flows differ by a factor of three.",
             over(runs, lambda run: run.fair(20)),
@@ -249,7 +308,7 @@ def _case_5_7(runs: Runs, _others: Mapping[str, Runs]) -> list[Check]:
             0.999,
             100.0,
             "% of the windows",
-        )
+        ),
     ]
 
 

@@ -116,6 +116,23 @@ class Run:
                 found += [_is_fair(one, other) for one, other in combinations(rates, 2)]
         return float(np.mean(found)) if found else float("nan")
 
+    def fed(self, least: float, window: int) -> float:
+        """In which part of the windows a flow receives so many bit/s or more.
+
+        Windows of so many seconds follow each other while the flow sends, from a window after its start on.
+        """
+        found: list[bool] = []
+        for since, until in self.case.stretches:
+            for name in self.case.active(since):
+                begun = int(self.case.flows[self.case.names.index(name)].start) + window
+                starts = range(max(int(since), begun), int(until) - window + 1, window)
+                found += [self.rate(name, start, start + window) >= least for start in starts]
+        return float(np.mean(found)) if found else float("nan")
+
+    def settled(self, name: str, since: float, until: float) -> float | None:
+        """After how many seconds the rate of a flow comes near that of the second half, and stays mostly."""
+        return _settled(self.media[name].received[int(since) : int(until)])
+
     @cached_property
     def stretches(self) -> list[Stretch]:
         """How the flows went on after each change."""
@@ -125,14 +142,8 @@ class Run:
         rates = self.total(since, until)
         half = rates[len(rates) // 2 :]
         steady = float(half.mean())
-        near = np.abs(rates - steady) <= NEAR * steady
-        took = next(
-            (second for second in range(len(rates)) if near[second:].mean() >= MOSTLY and near[second]),
-            None,
-        )
-        # What settles in the second half only has not settled: the half is what it is compared with.
-        settled = None if took is None or took > len(rates) // 2 else float(took)
-        return Stretch(since, until, steady, float(half.std() / steady) if steady else float("nan"), settled)
+        variation = float(half.std() / steady) if steady else float("nan")
+        return Stretch(since, until, steady, variation, _settled(rates))
 
 
 @dataclass(frozen=True)
@@ -152,6 +163,17 @@ class Stretch:
     steady: float
     variation: float
     settled: float | None
+
+
+def _settled(rates: Array) -> float | None:
+    """After how many seconds rates come near the mean of their second half, and stay mostly."""
+    steady = float(rates[len(rates) // 2 :].mean())
+    near = np.abs(rates - steady) <= NEAR * steady
+    took = next(
+        (second for second in range(len(rates)) if near[second:].mean() >= MOSTLY and near[second]), None
+    )
+    # What settles in the second half only has not settled: the half is what it is compared with.
+    return None if took is None or took > len(rates) // 2 else float(took)
 
 
 def _is_fair(one: float, other: float) -> bool:
