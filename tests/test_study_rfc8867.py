@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -18,7 +19,8 @@ from voxpath.studies.media import Media, media_of
 from voxpath.studies.rfc8867 import claims, compare
 from voxpath.studies.rfc8867.cases import CASES, Case, Flow, Variant, scenario
 from voxpath.studies.rfc8867.measures import Run, run_of
-from voxpath.studies.rfc8867.questions import CONTROLS, FULL, QUICK, cells
+from voxpath.studies.rfc8867.questions import CONTROLS, FULL, QUICK, REFERENCE, Effort, Found, ask_all, cells
+from voxpath.studies.rfc8867.questions import Cell as Asked
 
 sys.path += [str(ROOT / "benches"), str(ROOT / "benches" / "rmcat")]
 
@@ -199,6 +201,53 @@ def test_a_flow_that_begins_is_given_a_window_until_it_is_fed():
     rates = [0.0] * 5 + [100e3] * 5 + [600e3] * 289
     assert of_case("5.7", {"media1": rates, "media2": rates}).fed(150e3, 5) == 1
     assert of_case("5.7", {"media1": rates, "media2": rates}).fed(650e3, 5) == 0
+
+
+class Outcomes:
+    """Answers as the simulator's; notes which replications of which scenarios are asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[tuple[str, range]]] = []
+
+    def __call__(self, questions, _backends):
+        self.asked.append([(one.document.source, one.replications) for one in questions])
+        return [SimpleNamespace(outcomes=list(one.replications)) for one in questions]
+
+
+def test_what_is_not_decided_is_asked_more_often_up_to_a_bound():
+    effort = Effort(5, 20, ("5.1", "5.3", "6.2"), ("gcc", "nada"), variants=False)
+    ask = Outcomes()
+    wanted = {Asked("6.2", "gcc"): 20, Asked("5.3", "nada"): 10, Asked("5.1", "nada"): 99}
+    found = ask_all(
+        ask,
+        effort,
+        lambda found: [cell for cell, count in wanted.items() if len(found.outcomes[cell]) < count],
+    )
+    counts = {cell: len(runs) for cell, runs in found.outcomes.items()}
+    # Those that are compared run by run have as many.
+    assert counts == {
+        Asked("5.1", "gcc"): 20,
+        Asked("6.2", "gcc"): 20,
+        Asked("5.3", "gcc"): 5,
+        Asked("5.3", "gcc", REFERENCE): 5,
+        Asked("5.1", "nada"): 20,
+        Asked("6.2", "nada"): 20,
+        Asked("5.3", "nada"): 10,
+        Asked("5.3", "nada", REFERENCE): 10,
+    }
+    assert all(list(runs) == list(range(len(runs))) for runs in found.outcomes.values())
+    # Each replication is asked for once.
+    assert sum(len(numbers) for questions in ask.asked for _, numbers in questions) == sum(counts.values())
+
+
+def test_a_cell_is_undecided_where_one_of_its_expectations_is():
+    effort = Effort(2, 2, ("5.6",), ("nada",), variants=False)
+    run = Run(CASES["5.6"], {"media1": media([1e6] * 120)}, {"tcp": 1e6}, {"media1": 50.0})
+    other = Run(CASES["5.6"], {"media1": media([1e6] * 120)}, {"tcp": 9e6}, {"media1": 50.0})
+    for runs, cell in (([run, run], []), ([run, other], [Asked("5.6", "nada")])):
+        found = Found({}, effort)
+        found._runs = {Asked("5.6", "nada"): runs}
+        assert sorted(set(compare.undecided(found))) == cell
 
 
 VIDEO = {

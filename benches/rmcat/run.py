@@ -47,7 +47,8 @@ FIELDS = (
 _HEAD = """# Rate controls in the test cases of RFC 8867
 
 Written by `make rmcat`; do not edit. The study [rfc8867](../../python/voxpath/studies/rfc8867/README.md) says what is measured and how the RFC is read;
-[scenarios/rmcat](../../scenarios/rmcat) has the cases as files. Measured on {machine}; engine {build}; {replications} replications.
+[scenarios/rmcat](../../scenarios/rmcat) has the cases as files. Measured on {machine}; engine {build}; {replications} replications, and up to {most} of a case and
+control with an expectation that fewer do not decide.
 
 """
 
@@ -68,8 +69,10 @@ def main() -> int:
     machine = page.machine()
     effort = QUICK if options.quick else FULL
     with answering("rfc8867", options.out) as ask:
-        found = ask_all(ask, effort)
-    head = _HEAD.format(machine=machine, build=_engine.BUILD, replications=effort.replications)
+        found = ask_all(ask, effort, compare.undecided)
+    head = _HEAD.format(
+        machine=machine, build=_engine.BUILD, replications=effort.replications, most=effort.most
+    )
     text = head + "\n".join(lines(found, options.quick)) + "\n"
     if options.quick:
         sys.stdout.write(text)

@@ -64,9 +64,10 @@ def case_table(found: Found, section: str) -> Table:
     rows: list[list[str | Shown]] = []
     columns: list[str] = []
     for control in found.effort.controls:
-        values = measured(found.runs(Cell(section, control)))
-        columns = ["control", *(name for name, _ in values)]
-        rows.append([control, *(shown(value) for _, value in values)])
+        runs = found.runs(Cell(section, control))
+        values = measured(runs)
+        columns = ["control", "runs", *(name for name, _ in values)]
+        rows.append([control, str(len(runs)), *(shown(value) for _, value in values)])
     case = CASES[section]
     return Table(f"{section} {case.title}", columns, rows, spare=columns[::-1][:3])
 
@@ -82,6 +83,32 @@ def _checks(found: Found, section: str, control: str) -> list[Check]:
         "5.1": found.runs(Cell("5.1", control)) if section == "6.2" else [],
     }
     return claims.of_case(section, found.runs(Cell(section, control)), others)
+
+
+def undecided(found: Found) -> list[Cell]:
+    """The cells with an expectation, or a share beside TCP, that their runs do not decide."""
+    cells: list[Cell] = []
+    for control in found.effort.controls:
+        cells += [
+            Cell(section, control)
+            for section in found.effort.sections
+            if any(check.holds is None for check in checks(found, section, control))
+        ]
+    for _, cell in _beside_variants(found):
+        if any(check.holds is None for check in claims.friendly(claims.beside_tcp(found.runs(cell)), "")):
+            cells.append(cell)
+    return cells
+
+
+def _beside_variants(found: Found) -> Iterator[tuple[str, Cell]]:
+    """Every variant of 5.6 with every control, by its name; none where 5.6 is not asked."""
+    if "5.6" not in found.effort.sections:
+        return
+    variants = {"as listed": AS_LISTED}
+    variants |= VARIANTS["5.6"] if found.effort.variants else {}
+    for name, variant in variants.items():
+        for control in found.effort.controls:
+            yield name, Cell("5.6", control, variant)
 
 
 def verdict_table(found: Found) -> Table:
@@ -110,20 +137,15 @@ def case_section(found: Found, section: str) -> Section:
 
 def dispute(found: Found) -> Section:
     """The share that a media flow has beside TCP, in every variant of 5.6."""
-    variants = {"as listed": AS_LISTED}
-    variants |= VARIANTS["5.6"] if found.effort.variants else {}
     rows: list[list[str | Shown]] = []
-    told: list[Check] = []
-    for name, variant in variants.items():
-        for control in found.effort.controls:
-            runs = found.runs(Cell("5.6", control, variant))
-            ratios = claims.beside_tcp(runs)
-            both = claims.friendly(ratios, f"{name}, {control}")
-            told += both
-            rows.append([name, control, shown(summarise(ratios)), *(check.cell for check in both)])
+    for name, cell in _beside_variants(found):
+        ratios = claims.beside_tcp(found.runs(cell))
+        both = claims.friendly(ratios, f"{name}, {cell.control}")
+        share = shown(summarise(ratios))
+        rows.append([name, cell.control, str(len(ratios)), share, *(check.cell for check in both)])
     table = Table(
         "A media flow beside a long TCP flow: rate over rate",
-        ["5.6", "control", "media / TCP", "collaborates", "starves"],
+        ["5.6", "control", "runs", "media / TCP", "collaborates", "starves"],
         rows,
         [
             "Media of at most 1.5 Mbit/s beside one TCP flow across 2 Mbit/s, from 30 s on.",
@@ -200,7 +222,7 @@ def report_of(found: Found) -> Report:
 def run(ask: Ask, quick: bool) -> Answer:
     """Asks each case of each control."""
     effort: Effort = QUICK if quick else FULL
-    found = ask_all(ask, effort)
+    found = ask_all(ask, effort, undecided)
     report = report_of(found)
     rows: list[list[str | Shown]] = []
     for section in effort.sections:

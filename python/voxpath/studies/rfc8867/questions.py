@@ -14,10 +14,10 @@ from voxpath.studies.rfc8867.cases import AS_LISTED, CASES, Variant, scenario
 from voxpath.studies.rfc8867.measures import run_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from voxpath.document import Check
-    from voxpath.results.answers import Variant as Answered
+    from voxpath.results.outcome import Outcome
     from voxpath.studies.base import Ask
     from voxpath.studies.rfc8867.measures import Run
 
@@ -43,20 +43,22 @@ class Effort:
     """How much is run.
 
     Attributes:
-        replications: Of each cell.
+        replications: Of each cell, at first.
+        most: Of a cell with an expectation that so many do not decide; they are doubled until it is decided.
         sections: The cases.
         controls: The rate controls.
         variants: Whether variants of the cases are run beside them.
     """
 
     replications: int
+    most: int
     sections: Sequence[str]
     controls: Sequence[str]
     variants: bool
 
 
-FULL = Effort(5, tuple(CASES), tuple(CONTROLS), variants=True)
-QUICK = Effort(2, ("5.1", "5.4", "5.6"), tuple(CONTROLS), variants=False)
+FULL = Effort(5, 20, tuple(CASES), tuple(CONTROLS), variants=True)
+QUICK = Effort(2, 2, ("5.1", "5.4", "5.6"), tuple(CONTROLS), variants=False)
 
 VARIANTS: Mapping[str, Mapping[str, Variant]] = {
     "5.1": {"100 ms one way": Variant(delay_ms=100), "UDP takes capacity": Variant(background=True)},
@@ -92,10 +94,10 @@ def cells(effort: Effort) -> list[Cell]:
 class Found:
     """What came back, cell by cell."""
 
-    def __init__(self, answered: Mapping[Cell, Answered], effort: Effort) -> None:
-        """Takes the answers of the simulator."""
+    def __init__(self, outcomes: Mapping[Cell, Sequence[Outcome]], effort: Effort) -> None:
+        """Takes the runs of the simulator."""
         self.effort = effort
-        self._answered = answered
+        self.outcomes = outcomes
         self._checks: dict[tuple[str, str], list[Check]] = {}
 
     def once(self, section: str, control: str, make: Callable[[], list[Check]]) -> list[Check]:
@@ -113,8 +115,8 @@ class Found:
         """All of them: to read them at once takes a fraction of the time of one by one."""
         every = [
             (cell, outcome)
-            for cell, answered in self._answered.items()
-            for outcome in answered.outcomes
+            for cell, outcomes in self.outcomes.items()
+            for outcome in outcomes
             if outcome.valid
         ]
         frames = [tables([[outcome] for _, outcome in every], name) for name in ("media_seconds", "flows")]
@@ -125,17 +127,51 @@ class Found:
         return runs
 
 
-def ask_all(ask: Ask, effort: Effort) -> Found:
-    """Asks everything."""
+def compared(cell: Cell) -> list[Cell]:
+    """A cell and those whose runs are paired with its own, which need as many of them."""
+    groups = [
+        [Cell("5.1", cell.control), Cell("6.2", cell.control)],
+        [Cell("5.3", cell.control), Cell("5.3", cell.control, REFERENCE)],
+    ]
+    return next((group for group in groups if cell in group), [cell])
+
+
+def ask_all(ask: Ask, effort: Effort, undecided: Callable[[Found], Collection[Cell]]) -> Found:
+    """Asks everything, and more of what is not decided.
+
+    Args:
+        ask: Has the simulator answer.
+        effort: How much is asked.
+        undecided: The cells of what is found that have an expectation which their runs do not decide.
+    """
     asked = cells(effort)
+    counts = dict.fromkeys(asked, effort.replications)
+    found = Found(_ask(ask, {cell: range(count) for cell, count in counts.items()}), effort)
+    while True:
+        wanted = {other for cell in undecided(found) for other in compared(cell)}
+        more = {
+            cell: range(counts[cell], min(2 * counts[cell], effort.most))
+            for cell in asked
+            if cell in wanted and counts[cell] < effort.most
+        }
+        if not more:
+            return found
+        counts |= {cell: numbers.stop for cell, numbers in more.items()}
+        new = _ask(ask, more)
+        found = Found({cell: [*runs, *new.get(cell, ())] for cell, runs in found.outcomes.items()}, effort)
+
+
+def _ask(ask: Ask, numbers: Mapping[Cell, range]) -> dict[Cell, Sequence[Outcome]]:
+    """The runs of cells with these replications."""
     questions = [
         Question(
             from_dict(
                 scenario(cell.section, CONTROLS[cell.control], cell.variant),
                 f"rfc8867/{cell.section}/{cell.control}",
             ),
-            range(effort.replications),
+            replications,
         )
-        for cell in asked
+        for cell, replications in numbers.items()
     ]
-    return Found(dict(zip(asked, ask(questions, ("sim",)), strict=True)), effort)
+    answers = ask(questions, ("sim",))
+    return {cell: answered.outcomes for cell, answered in zip(numbers, answers, strict=True)}
