@@ -11,6 +11,9 @@ const PROBE_TIMEOUT: Span = Span::from_secs(5);
 /// No more of them wait for the next one (`kMaxPendingProbeClusters`).
 const MOST_PROBES: usize = 5;
 
+/// What a probe leaves to be paid for at the pacer's rate, at most (`kMaxDebtInTime`).
+const MOST_DEBT: Span = Span::from_millis(500);
+
 /// Packets that wait.
 #[derive(Debug)]
 pub(crate) struct Pacer {
@@ -26,11 +29,13 @@ pub(crate) struct Pacer {
     held_until: Time,
     /// How far `free_at` may be ahead of what leaves.
     burst: Span,
+    /// Octets of a packet below RTP that count.
+    below: u32,
     bps: u64,
     /// The first one is being sent, if one is.
     probes: VecDeque<Cluster>,
-    /// A packet came that is large enough to begin with (`BitrateProber`'s state is `kActive`).
-    is_probing: bool,
+    /// When the next packet of a probe leaves, once one came that is large enough to begin with (`NextProbeTime`).
+    probe_at: Option<Time>,
 }
 
 /// A probe, and what was sent of it.
@@ -38,6 +43,7 @@ pub(crate) struct Pacer {
 struct Cluster {
     probe: Probe,
     asked: Time,
+    started: Option<Time>,
     packets: u32,
     bytes: u64,
 }
@@ -53,7 +59,8 @@ pub(crate) enum Next {
 
 impl Pacer {
     /// Nothing waits, and packets leave at once until the pacer is `burst` ahead of its rate.
-    pub(crate) const fn new(start: Time, burst: Span) -> Self {
+    /// Of each of them the octets below RTP are paid for too, as libwebrtc does (`SetIncludeOverhead`).
+    pub(crate) const fn new(start: Time, burst: Span, below: u32) -> Self {
         Self {
             urgent: VecDeque::new(),
             again: VecDeque::new(),
@@ -62,9 +69,10 @@ impl Pacer {
             free_at: start,
             held_until: start,
             burst,
+            below,
             bps: u64::MAX,
             probes: VecDeque::new(),
-            is_probing: false,
+            probe_at: None,
         }
     }
 
@@ -80,13 +88,16 @@ impl Pacer {
         {
             self.probes.pop_front();
         }
-        self.probes.push_back(Cluster { probe, asked: now, packets: 0, bytes: 0 });
+        self.probes.push_back(Cluster { probe, asked: now, started: None, packets: 0, bytes: 0 });
     }
 
     pub(crate) fn push(&mut self, packet: Queued) {
         self.bytes += u64::from(packet.bytes);
-        self.is_probing |=
-            self.probes.front().is_some_and(|first| packet.payload() >= first.probe.starts_with);
+        if self.probe_at.is_none()
+            && self.probes.front().is_some_and(|first| packet.payload() >= first.probe.starts_with)
+        {
+            self.probe_at = Some(packet.since);
+        }
         let was_idle = self.again.is_empty() && self.paced.is_empty();
         let queue = match (packet.media, packet.purpose) {
             (Media::Audio, _) => &mut self.urgent,
@@ -128,7 +139,7 @@ impl Pacer {
         }
         if probes {
             self.probes.clear();
-            self.is_probing = false;
+            self.probe_at = None;
         }
     }
 
@@ -148,11 +159,12 @@ impl Pacer {
 
     /// When something may leave; none if nothing waits. A window that is full holds back what is paced.
     pub(crate) fn poll_timeout(&self, window_is_full: bool) -> Option<Time> {
+        // A probe comes first, and does not wait for what was sent before it (`PacingController::NextSendTime`).
+        if self.probe_at.is_some() {
+            return self.probe_at;
+        }
         if let Some(first) = self.urgent.front() {
             return Some(first.since);
-        }
-        if self.is_probing {
-            return Some(self.free_at);
         }
         let first = self.again.front().or(self.paced.front()).filter(|_| !window_is_full)?;
         Some(first.since.max(self.held_until))
@@ -163,56 +175,44 @@ impl Pacer {
         if self.poll_timeout(window_is_full)? > now {
             return None;
         }
-        if let Some(packet) = self.urgent.pop_front() {
-            return Some(Next::Packet(self.sent(now, packet, self.bps), None));
+        let queues = [&mut self.urgent, &mut self.again, &mut self.paced];
+        let packet = queues.into_iter().find_map(VecDeque::pop_front);
+        if let Some(packet) = packet {
+            self.bytes -= u64::from(packet.bytes);
+            self.occupy(now, packet.bytes);
         }
-        let Some(&Cluster { probe, .. }) = self.probes.front().filter(|_| self.is_probing) else {
-            let packet = self.next()?;
-            return Some(Next::Packet(self.sent(now, packet, self.bps), None));
+        let Some(&Cluster { probe, .. }) = self.probes.front().filter(|_| self.probe_at.is_some()) else {
+            return Some(Next::Packet(packet?, None));
         };
-        match self.next() {
-            Some(packet) => {
-                let packet = self.sent(now, packet, probe.bps);
-                self.count(packet.bytes);
-                Some(Next::Packet(packet, Some(probe.id)))
-            }
-            None => Some(Next::Padding(probe)),
-        }
-    }
-
-    fn next(&mut self) -> Option<Queued> {
-        self.again.pop_front().or_else(|| self.paced.pop_front())
+        let Some(packet) = packet else { return Some(Next::Padding(probe)) };
+        self.count(now, packet.bytes);
+        Some(Next::Packet(packet, Some(probe.id)))
     }
 
     /// Padding of so many octets has left for a probe.
     pub(crate) fn padded(&mut self, now: Time, bytes: u32) {
-        if let Some(&Cluster { probe, .. }) = self.probes.front() {
-            self.occupy(now, bytes, probe.bps);
-            self.count(bytes);
-        }
+        self.occupy(now, bytes);
+        self.count(now, bytes);
     }
 
     /// When something may leave that is no media: not while media or a probe waits.
     pub(crate) fn spare_at(&self) -> Option<Time> {
-        (self.is_empty() && !self.is_probing).then_some(self.held_until)
+        (self.is_empty() && self.probe_at.is_none()).then_some(self.held_until)
     }
 
     /// Something that is no media has left.
     pub(crate) fn pass(&mut self, now: Time, bytes: u32) {
-        self.occupy(now, bytes, self.bps);
+        self.occupy(now, bytes);
     }
 
-    fn sent(&mut self, now: Time, packet: Queued, bps: u64) -> Queued {
-        self.bytes -= u64::from(packet.bytes);
-        self.occupy(now, packet.bytes, bps);
-        packet
-    }
-
-    fn occupy(&mut self, now: Time, bytes: u32, bps: u64) {
+    fn occupy(&mut self, now: Time, bytes: u32) {
         // What leaves while others wait, as audio does, does not have them leave sooner: until all is paid for they wait, as in
         // captures of Chromium's calls.
         let waits = now < self.held_until;
-        self.free_at = self.free_at.max(now) + span_of(bytes.into(), bps);
+        self.free_at = self.free_at.max(now) + span_of((bytes + self.below).into(), self.bps);
+        if self.probe_at.is_some() {
+            self.free_at = self.free_at.min(now + MOST_DEBT);
+        }
         self.held_until = if !waits && self.is_free(now) { now } else { self.free_at };
     }
 
@@ -221,16 +221,18 @@ impl Pacer {
         self.free_at <= now || self.free_at.since(now) < self.burst
     }
 
-    fn count(&mut self, bytes: u32) {
-        if let Some(cluster) = self.probes.front_mut() {
-            cluster.packets += 1;
-            cluster.bytes += u64::from(bytes);
-            let Cluster { probe, packets, bytes, .. } = *cluster;
-            if packets >= probe.packets && span_of(bytes, probe.bps) >= probe.span {
-                self.probes.pop_front();
-                self.is_probing = !self.probes.is_empty();
-            }
+    /// So many octets have left for a probe (`BitrateProber::ProbeSent`).
+    fn count(&mut self, now: Time, bytes: u32) {
+        let Some(cluster) = self.probes.front_mut() else { return };
+        cluster.packets += 1;
+        cluster.bytes += u64::from(bytes + self.below);
+        let started = *cluster.started.get_or_insert(now);
+        let Cluster { probe, packets, bytes, .. } = *cluster;
+        let took = span_of(bytes, probe.bps);
+        if packets >= probe.packets && took >= probe.span {
+            self.probes.pop_front();
         }
+        self.probe_at = (!self.probes.is_empty()).then(|| started + took);
     }
 }
 
@@ -268,13 +270,13 @@ mod tests {
     #[test]
     fn a_probe_waits_for_a_packet_to_begin_with() {
         let at = |ms| Time::ZERO + Span::from_millis(ms);
-        let mut pacer = Pacer::new(Time::ZERO, Span::ZERO);
+        let mut pacer = Pacer::new(Time::ZERO, Span::ZERO, 0);
         pacer.set_rate(800_000);
         pacer.probe(Time::ZERO, probe_of(1, 900_000, 200));
         assert_eq!(pacer.poll_timeout(false), None);
         assert_eq!(begun(&mut pacer, at(20), Media::Audio, 199), None);
         assert_eq!(begun(&mut pacer, at(40), Media::Audio, 200), Some(1));
-        let mut pacer = Pacer::new(Time::ZERO, Span::ZERO);
+        let mut pacer = Pacer::new(Time::ZERO, Span::ZERO, 0);
         pacer.probe(Time::ZERO, probe_of(1, 900_000, 200));
         assert_eq!(begun(&mut pacer, at(20), Media::Video, 1000), Some(1));
     }
@@ -283,7 +285,7 @@ mod tests {
     fn a_probe_that_waits_for_five_seconds_is_given_up_for_the_next_one() {
         let at = |ms| Time::ZERO + Span::from_millis(ms);
         for (ms, first) in [(5000, 1), (5001, 2)] {
-            let mut pacer = Pacer::new(Time::ZERO, Span::ZERO);
+            let mut pacer = Pacer::new(Time::ZERO, Span::ZERO, 0);
             pacer.set_rate(800_000);
             pacer.probe(Time::ZERO, probe_of(1, 900_000, 200));
             pacer.probe(at(ms), probe_of(2, 100_000, 25));
@@ -293,22 +295,47 @@ mod tests {
 
     #[test]
     fn probes_that_are_asked_for_together_are_sent_one_after_the_other() {
-        let mut pacer = Pacer::new(Time::ZERO, Span::ZERO);
+        let mut pacer = Pacer::new(Time::ZERO, Span::ZERO, 0);
         for (id, bps) in [(1, 900_000), (2, 1_800_000)] {
             pacer.probe(Time::ZERO, probe_of(id, bps, 0));
         }
-        pacer.push(Queued::of(Media::Audio, Time::ZERO, 20));
-        assert!(matches!(pacer.poll(Time::ZERO, false), Some(Next::Packet(..))));
+        pacer.push(Queued::of(Media::Audio, Time::ZERO, 225));
+        assert!(matches!(pacer.poll(Time::ZERO, false), Some(Next::Packet(_, Some(1)))));
         let mut sent = Vec::new();
         while let Some(at) = pacer.poll_timeout(false) {
             let Some(Next::Padding(Probe { id, .. })) = pacer.poll(at, false) else { panic!("padding") };
             pacer.padded(at, 225);
             sent.push((id, at.as_nanos()));
         }
-        // 1800 bits take 2 ms and 1 ms; 15 ms are 8 and 15 packets.
-        assert_eq!(sent.iter().filter(|(id, _)| *id == 1).count(), 8);
+        // 1800 bits take 2 ms and 1 ms; 15 ms are 8 packets, with that of audio, and 15.
+        assert_eq!(sent.iter().filter(|(id, _)| *id == 1).count(), 7);
         assert_eq!(sent.iter().filter(|(id, _)| *id == 2).count(), 15);
-        assert_eq!(sent[8], (2, 16_000_000));
+        assert_eq!(sent[7], (2, 16_000_000));
+    }
+
+    #[test]
+    fn a_probe_waits_for_no_payment_and_has_to_be_paid_for() {
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        let mut pacer = Pacer::new(Time::ZERO, Span::from_millis(40), 0);
+        pacer.set_rate(800_000);
+        (0..4).for_each(|_| pacer.push(Queued::of(Media::Video, Time::ZERO, 1000)));
+        while pacer.poll(Time::ZERO, false).is_some() {}
+        assert_eq!(pacer.poll_timeout(false), None, "four packets of 10 ms have left");
+        pacer.probe(at(5), probe_of(1, 1_600_000, 200));
+        pacer.push(Queued::of(Media::Video, at(5), 1000));
+        (0..2).for_each(|_| pacer.push(Queued::of(Media::Audio, at(5), 100)));
+        let mut left = Vec::new();
+        while let Some(due) = pacer.poll_timeout(false).filter(|_| left.len() < 6) {
+            left.push(due.as_nanos() / 1_000);
+            if let Some(Next::Padding(_)) = pacer.poll(due, false) {
+                pacer.padded(due, 1000);
+            }
+        }
+        // Audio is in it, first; 100 octets take 0.5 ms of a probe and 1000 take 5 ms.
+        assert_eq!(left, [5_000, 5_500, 6_000, 11_000, 16_000]);
+        // 40 ms and 32 ms of the probe are to be paid for, of which 20 have passed: what comes now waits for those beyond a burst.
+        pacer.push(Queued::of(Media::Video, at(20), 1000));
+        assert_eq!(pacer.poll_timeout(false), Some(at(72)));
     }
 
     /// When packets of video leave at 800 kbit/s, of 1000 octets, of which so many come at once at each of some milliseconds.
@@ -318,7 +345,7 @@ mod tests {
 
     /// The same beside audio of 100 octets that comes at some milliseconds.
     fn left_beside(burst: Span, come: &[(u64, usize)], audio_ms: &[u64]) -> Vec<u64> {
-        let mut pacer = Pacer::new(Time::ZERO, burst);
+        let mut pacer = Pacer::new(Time::ZERO, burst, 0);
         pacer.set_rate(800_000);
         let mut left = Vec::new();
         let video = come.iter().map(|&(ms, count)| (ms, Media::Video, count));
@@ -355,6 +382,15 @@ mod tests {
         assert_eq!(left(burst, &[(0, 6), (20, 1)]), [0, 0, 0, 0, 40, 40, 40]);
         // Nothing waits at 20 ms, when 20 of them are left to pay.
         assert_eq!(left(burst, &[(0, 4), (20, 3)]), [0, 0, 0, 0, 20, 20, 60]);
+    }
+
+    #[test]
+    fn octets_below_rtp_are_paid_for() {
+        let mut pacer = Pacer::new(Time::ZERO, Span::ZERO, 28);
+        pacer.set_rate(800_000);
+        (0..2).for_each(|_| pacer.push(Queued::of(Media::Video, Time::ZERO, 972)));
+        assert!(pacer.poll(Time::ZERO, false).is_some());
+        assert_eq!(pacer.poll_timeout(false), Some(Time::ZERO + Span::from_millis(10)));
     }
 
     #[test]

@@ -137,7 +137,7 @@ impl Sender {
             audio_bps,
             outgoing: [audio, video],
             data: settings.data.map(|data| Outbound::new(data, party.pattern, now)),
-            pacer: Pacer::new(now, needs.burst),
+            pacer: Pacer::new(now, needs.burst, needs.below_bytes),
             history: History::default(),
             reader: Reader::default(),
             next: 0,
