@@ -14,6 +14,7 @@ use crate::run::{LOOP_PRIORITY, hurry, spent};
 use crate::sockets::set_tcp_options;
 use crate::tcp_info::tcp_info;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::{
@@ -352,6 +353,7 @@ impl Endpoint for Kernel {
             None => None,
         };
         let readable = socket.and_then(|socket| ioctl_fionread(socket).ok()).unwrap_or(0);
+        let writable = socket.is_some_and(is_writable);
         let at_end = readable == 0
             && socket.is_some_and(|socket| recv(socket, &mut [0_u8; 1], RecvFlags::PEEK) == Ok((0, 0)));
         let multipath = socket.filter(|_| self.speaks == Speaks::Mptcp);
@@ -373,6 +375,7 @@ impl Endpoint for Kernel {
                 _ => Phase::Open,
             },
             readable,
+            writable,
             at_end,
             ended: aborted.or(ended),
             retransmissions: u64::from(info.total_retransmissions),
@@ -386,6 +389,12 @@ impl Endpoint for Kernel {
         // As ours counts: milliseconds, from 1.
         first.wrapping_sub((at.as_nanos() / 1_000_000) as u32 + 1)
     }
+}
+
+/// Whether an application that waits for room in the send buffer is woken now.
+fn is_writable(socket: &OwnedFd) -> bool {
+    let mut polled = [PollFd::new(socket, PollFlags::OUT)];
+    poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().contains(PollFlags::OUT)
 }
 
 /// The host's end and the peer's, with these ports.

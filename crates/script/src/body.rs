@@ -276,6 +276,7 @@ fn check(words: &mut Words<'_>) -> Result<Check, ParseError> {
         "srtt" => Check::Srtt(seconds(words)?),
         "phase" => Check::Phase(words.one_of("a phase", PHASES)?),
         "readable" => Check::Readable(words.value("a number of octets")?),
+        "writable" => Check::Writable(words.one_of("yes or no", YES_OR_NO)?),
         "end" => Check::AtEnd(words.one_of("yes or no", YES_OR_NO)?),
         "ended" => Check::Ended(words.one_of::<Option<Ended>>("an end", ENDS)?),
         "retransmissions" => Check::Retransmissions(words.value("a number")?),
@@ -283,7 +284,7 @@ fn check(words: &mut Words<'_>) -> Result<Check, ParseError> {
         "subflows" => Check::Subflows(words.value("a number")?),
         other => {
             let reason = format!(
-                "{other:?} is not a quantity; use state, cwnd, ssthresh, rto, srtt, phase, readable, end, ended, retransmissions, fallback, subflows"
+                "{other:?} is not a quantity; use state, cwnd, ssthresh, rto, srtt, phase, readable, writable, end, ended, retransmissions, fallback, subflows"
             );
             return Err(at.error(reason));
         }

@@ -43,6 +43,8 @@ pub struct Observed {
     pub phase: Phase,
     /// Octets that can be read.
     pub readable: u64,
+    /// An application that waits for room in the send buffer is woken.
+    pub writable: bool,
     /// The peer has closed and all was read.
     pub at_end: bool,
     /// How it ended.
@@ -298,6 +300,7 @@ impl Observed {
             }
             Check::Phase(phase) => (self.phase == phase, format!("{:?}", self.phase)),
             Check::Readable(octets) => (self.readable == octets, self.readable.to_string()),
+            Check::Writable(writable) => (self.writable == writable, self.writable.to_string()),
             Check::AtEnd(end) => (self.at_end == end, self.at_end.to_string()),
             Check::Ended(ended) => (self.ended == ended, format!("{:?}", self.ended)),
             Check::Retransmissions(count) => {

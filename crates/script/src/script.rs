@@ -251,6 +251,8 @@ pub enum Check {
     Phase(Phase),
     /// Octets that can be read.
     Readable(u64),
+    /// Whether an application that waits for room in the send buffer is woken.
+    Writable(bool),
     /// Whether the peer has closed and everything was read.
     AtEnd(bool),
     /// How the connection ended; none while it goes on.

@@ -186,6 +186,7 @@ impl Endpoint for Simulated {
             srtt: metrics.srtt,
             phase: metrics.phase,
             readable: stream.readable(),
+            writable: stream.is_writable(),
             at_end: stream.is_at_end(),
             ended: stream.ended(),
             retransmissions: metrics.retransmissions,

@@ -101,6 +101,13 @@ impl Stream {
         }
     }
 
+    pub(crate) fn is_writable(&self) -> bool {
+        match self {
+            Self::Tcp(tcp) => tcp.writable() > 0,
+            Self::Multipath { connection, .. } => connection.writable() > 0,
+        }
+    }
+
     pub(crate) fn is_at_end(&self) -> bool {
         match self {
             Self::Tcp(tcp) => tcp.is_at_end(),
