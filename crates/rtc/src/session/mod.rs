@@ -480,14 +480,8 @@ impl Session {
         let wants_key = incoming.wants_key(now);
         let own_bps = self.sender.as_ref().and_then(Sender::media_bps);
         if let Some(reporter) = &mut self.reporter {
-            match header.extensions.transport_sequence {
-                Some(sequence) => reporter.take(now, media, sequence, ecn, bytes, own_bps),
-                // RFC 8888 reports on each source; those of repair are not reported.
-                None if header.ssrc == incoming.ssrc => {
-                    reporter.take(now, media, header.sequence, ecn, bytes, own_bps)
-                }
-                None => {}
-            }
+            let sequence = header.extensions.transport_sequence.unwrap_or(header.sequence);
+            reporter.take(now, header.ssrc, sequence, ecn, bytes, own_bps);
         }
         if let (Some(estimator), Some(delay)) = (&mut self.estimator, delay) {
             // A sender whose clock is ahead is taken to have sent at the beginning of time.
@@ -648,8 +642,8 @@ impl Session {
             self.inbound.as_mut().and_then(|inbound| inbound.poll(now, self.parties[self.end].pattern));
         self.outbox.extend(report);
         if let Some(reporter) = &mut self.reporter {
-            let sources = [0, 1].map(|i| self.incoming[i].as_ref().map_or(0, |incoming| incoming.ssrc));
-            let reports = reporter.poll(now, self.parties[self.end].ssrc[1], sources);
+            let media = self.incoming.iter().flatten().next().map_or(0, |incoming| incoming.ssrc);
+            let reports = reporter.poll(now, self.parties[self.end].ssrc[1], media);
             for report in reports {
                 self.send_rtcp(&[report]);
             }

@@ -418,28 +418,40 @@ impl Outgoing {
         }
     }
 
-    /// The octets of a packet that leaves at `now`.
+    /// The source of a packet, and its number there, which is taken by that: of what leaves now.
+    pub(crate) const fn label(&mut self, packet: &Queued) -> (u32, u16) {
+        const fn next(number: &mut u16) -> u16 {
+            core::mem::replace(number, number.wrapping_add(1))
+        }
+        match packet.purpose {
+            Purpose::Media => (self.ssrc, packet.sequence),
+            Purpose::Retransmission | Purpose::Padding => {
+                (self.ssrc | RETRANSMISSION_BIT, next(&mut self.again))
+            }
+            Purpose::Parity(_) => (self.ssrc | PARITY_BIT, next(&mut self.parity)),
+        }
+    }
+
+    /// The octets of a packet that leaves at `now`, with its label.
     pub(crate) fn emit(
         &mut self,
         now: Time,
         packet: &Queued,
+        (ssrc, sequence): (u32, u16),
         extensions: Extensions,
         record: &mut SentMedia,
     ) -> Payload {
-        let next = |number: &mut u16| core::mem::replace(number, number.wrapping_add(1));
         let is_redundant = self.repair.is_redundant(self.media);
         if packet.purpose == Purpose::Retransmission
             && let Some(history) = &mut self.history
         {
             history.left_again(now, packet.sequence);
         }
-        let (payload_type, ssrc, sequence) = match packet.purpose {
-            Purpose::Media if is_redundant => (REDUNDANT, self.ssrc, packet.sequence),
-            Purpose::Media => (self.codec().payload_type, self.ssrc, packet.sequence),
-            Purpose::Retransmission | Purpose::Padding => {
-                (RETRANSMISSION, self.ssrc | RETRANSMISSION_BIT, next(&mut self.again))
-            }
-            Purpose::Parity(_) => (PARITY, self.ssrc | PARITY_BIT, next(&mut self.parity)),
+        let payload_type = match packet.purpose {
+            Purpose::Media if is_redundant => REDUNDANT,
+            Purpose::Media => self.codec().payload_type,
+            Purpose::Retransmission | Purpose::Padding => RETRANSMISSION,
+            Purpose::Parity(_) => PARITY,
         };
         let header = RtpHeader {
             marker: packet.marker,

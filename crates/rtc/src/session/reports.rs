@@ -2,7 +2,7 @@
 
 use crate::clock::{self, ntp_middle};
 use crate::rate::{Arrival, Needs, ReportKind};
-use crate::record::Media;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use voxpath_net::Ecn;
 use voxpath_units::{Span, Time};
@@ -19,8 +19,8 @@ type Came = Option<(Time, Ecn)>;
 #[derive(Debug)]
 pub(crate) struct Reporter {
     needs: Needs,
-    /// Of each source its own sequence; transport-wide all of them the first.
-    arrivals: [Run; 2],
+    /// Of each source its own sequence; transport-wide all of them have one, as of source 0.
+    arrivals: BTreeMap<u32, Run>,
     /// When the next report is due; none if nothing has come since the last one.
     due: Option<Time>,
     last: Time,
@@ -38,21 +38,21 @@ struct Run {
 
 impl Reporter {
     pub(crate) fn new(needs: Needs, start: Time) -> Self {
-        let arrivals = Default::default();
-        Self { needs, arrivals, due: None, last: start, bytes: 0, number: 0 }
+        Self { needs, arrivals: BTreeMap::new(), due: None, last: start, bytes: 0, number: 0 }
     }
 
-    /// A packet came: its transport-wide number, or its number in its own source. This end may send at `own_bps`, if it sends.
+    /// A packet of a source came: its transport-wide number, or its number in that source. This end may send at `own_bps`, if it sends.
     pub(crate) fn take(
         &mut self,
         now: Time,
-        media: Media,
+        source: u32,
         part: u16,
         ecn: Ecn,
         bytes: u32,
         own_bps: Option<u64>,
     ) {
-        let run = &mut self.arrivals[if self.needs.report == ReportKind::Ccfb { media.index() } else { 0 }];
+        let of_all = self.needs.report != ReportKind::Ccfb;
+        let run = self.arrivals.entry(if of_all { 0 } else { source }).or_default();
         // One cycle above zero, so that what was overtaken by the first has a number too.
         let near = run.came.last().map(|&(number, ..)| number).or(run.next);
         let part = u64::from(part);
@@ -71,8 +71,8 @@ impl Reporter {
         self.due
     }
 
-    /// The reports that are due at `now`.
-    pub(crate) fn poll(&mut self, now: Time, sender: u32, sources: [u32; 2]) -> Vec<RtcpPacket> {
+    /// The reports that are due at `now`; transport-wide ones name the source `media`, for show.
+    pub(crate) fn poll(&mut self, now: Time, sender: u32, media: u32) -> Vec<RtcpPacket> {
         let mut reports = Vec::new();
         if self.due.is_none_or(|due| due > now) {
             return reports;
@@ -80,21 +80,16 @@ impl Reporter {
         (self.due, self.last, self.bytes) = (None, now, 0);
         match self.needs.report {
             ReportKind::TransportWide => {
-                while let Some((base, run)) = self.arrivals[0].cut() {
-                    let media = sources.into_iter().find(|&ssrc| ssrc != 0).unwrap_or_default();
-                    reports.push(RtcpPacket::TransportFeedback(transport_wide(
-                        sender,
-                        media,
-                        self.number,
-                        base,
-                        &run,
-                    )));
+                let run = self.arrivals.entry(0).or_default();
+                while let Some((base, run)) = run.cut() {
+                    let feedback = transport_wide(sender, media, self.number, base, &run);
+                    reports.push(RtcpPacket::TransportFeedback(feedback));
                     self.number = self.number.wrapping_add(1);
                 }
             }
             ReportKind::Ccfb => loop {
                 let mut streams = Vec::new();
-                for (run, ssrc) in self.arrivals.iter_mut().zip(sources) {
+                for (&ssrc, run) in &mut self.arrivals {
                     streams.extend(run.cut().map(|(base, run)| congestion(now, ssrc, base, &run)));
                 }
                 if streams.is_empty() {
@@ -247,12 +242,12 @@ mod tests {
     fn after_a_gap_of(missing: u16, report: ReportKind) -> Vec<RtcpPacket> {
         let at = |ms: u64| Time::ZERO + Span::from_millis(ms);
         let mut reporter = Reporter::new(Needs::of(report, Every::Span(Span::from_millis(100))), at(0));
-        reporter.take(at(0), Media::Audio, 7, Ecn::NotEct, 100, None);
-        assert_eq!(reporter.poll(at(100), 1, [2, 3]).len(), 1);
+        reporter.take(at(0), 2, 7, Ecn::NotEct, 100, None);
+        assert_eq!(reporter.poll(at(100), 1, 2).len(), 1);
         for i in 0..3 {
-            reporter.take(at(10_000), Media::Audio, 8 + missing + i, Ecn::NotEct, 100, None);
+            reporter.take(at(10_000), 2, 8 + missing + i, Ecn::NotEct, 100, None);
         }
-        reporter.poll(at(10_100), 1, [2, 3])
+        reporter.poll(at(10_100), 1, 2)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The half of an end that sends: sources, send queue, rate control.
 
-use super::outgoing::{Outgoing, Purpose, Queued};
+use super::outgoing::{Outgoing, Purpose};
 use super::pacer::{Next, Pacer};
 use super::relay::{Relayed, Renumbered, Room};
 use super::reports::Reader;
@@ -19,6 +19,7 @@ use crate::settings::Sends;
 use crate::source::audio::Microphone;
 use crate::source::video::Camera;
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use voxpath_net::{Ecn, Stream};
 use voxpath_units::{Span, Time};
@@ -63,8 +64,8 @@ pub(crate) struct Sender {
     reader: Reader,
     /// The number of the next packet among all.
     next: u64,
-    /// Of each medium the numbers among all of packets that were sent.
-    numbers: [BySequence<u64>; 2],
+    /// Of each source the numbers among all of packets that were sent.
+    numbers: BTreeMap<u32, BySequence<u64>>,
     key_sent: Option<Time>,
     /// What a packet is not sent again within.
     round_trip: Span,
@@ -141,7 +142,7 @@ impl Sender {
             history: History::default(),
             reader: Reader::default(),
             next: 0,
-            numbers: party.sequence.map(|sequence| BySequence::new(sequence, NUMBERS)),
+            numbers: BTreeMap::new(),
             key_sent: None,
             round_trip: Span::ZERO,
             reported: [None; 2],
@@ -277,8 +278,7 @@ impl Sender {
     fn congestion(&mut self, now: Time, feedback: &CongestionFeedback) {
         let mut all = Vec::new();
         for stream in &feedback.streams {
-            let Some(media) = self.media_of(stream.ssrc) else { continue };
-            let numbers = &self.numbers[media.index()];
+            let Some(numbers) = self.numbers.get(&stream.ssrc) else { continue };
             let said = self.reader.congestion(feedback.timestamp, stream).into_iter();
             all.extend(said.filter_map(|(sequence, arrival)| Some((*numbers.get(sequence)?, arrival))));
         }
@@ -508,7 +508,8 @@ impl Sender {
             transport_sequence: (self.needs.report == ReportKind::TransportWide).then_some(self.next as u16),
         };
         let sent = &mut record.sent[index];
-        let data = outgoing.emit(now, &packet, extensions, sent);
+        let label = outgoing.label(&packet);
+        let data = outgoing.emit(now, &packet, label, extensions, sent);
         let second = sent.seconds.at(now);
         second.packets += 1;
         second.bytes += u64::from(data.len());
@@ -519,7 +520,7 @@ impl Sender {
         if let Some(breaker) = &mut self.breakers[index] {
             breaker.sent(now);
         }
-        self.note(now, &packet, data.len(), probe);
+        self.note(now, label, data.len(), probe);
         self.tell_queue(now);
         let ecn = if self.needs.ecn { Ecn::Ect0 } else { Ecn::NotEct };
         Some(Transmit { data, ecn })
@@ -536,19 +537,16 @@ impl Sender {
     }
 
     /// Remembers a packet until a report covers it.
-    fn note(&mut self, now: Time, packet: &Queued, bytes: u32, probe: Option<u32>) {
+    fn note(&mut self, now: Time, (ssrc, sequence): (u32, u16), bytes: u32, probe: Option<u32>) {
         let number = self.next;
-        let is_covered = match self.needs.report {
-            ReportKind::TransportWide => true,
-            ReportKind::Ccfb => packet.purpose == Purpose::Media,
-            ReportKind::None | ReportKind::Remb => false,
-        };
         self.next += 1;
-        if !is_covered {
-            return;
-        }
-        if self.needs.report == ReportKind::Ccfb {
-            self.numbers[packet.media.index()].put(packet.sequence, number);
+        match self.needs.report {
+            ReportKind::None | ReportKind::Remb => return,
+            ReportKind::TransportWide => {}
+            ReportKind::Ccfb => {
+                let numbers = self.numbers.entry(ssrc);
+                numbers.or_insert_with(|| BySequence::new(sequence, NUMBERS)).put(sequence, number);
+            }
         }
         let sent = self.history.send(now, number, bytes + self.needs.below_bytes, probe);
         self.control.on_sent(&sent);
