@@ -1,6 +1,7 @@
 //! Path management: which subflows there should be (RFC 8684 sections 3.2, 3.4).
 
 use crate::subflow::Subflow;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
@@ -108,6 +109,8 @@ pub(crate) struct PathManager {
     first_is_gone: bool,
     /// The other end takes no further subflows at that address and port (C of MP_CAPABLE, section 3.1).
     first_is_spared: bool,
+    /// Pairs between which the application wants a subflow.
+    asked: VecDeque<(IpAddr, SocketAddr)>,
     /// Pairs that were tried.
     tried: Vec<Tried>,
     /// Identifiers of its own addresses that are gone, and of which the other end was not told.
@@ -183,6 +186,7 @@ impl PathManager {
             announced: Vec::new(),
             first_is_gone: false,
             first_is_spared: false,
+            asked: VecDeque::new(),
             tried: Vec::new(),
             removals: Vec::new(),
             look: None,
@@ -228,6 +232,18 @@ impl PathManager {
     /// Nothing more is to be opened to the address of the first subflow.
     pub(crate) fn spare_first(&mut self) {
         self.first_is_spared = true;
+    }
+
+    /// The application wants a subflow between these, where the first one goes to `first`; whether it may have one.
+    pub(crate) fn ask(&mut self, local: IpAddr, remote: SocketAddr, first: SocketAddr) -> bool {
+        let is_there = self.local.iter().any(|known| known.address.ip == local && known.is_up);
+        let is_spared = self.first_is_spared && remote == first;
+        let may = is_there && !is_spared && local.is_ipv4() == remote.is_ipv4();
+        if may {
+            self.has_none = false;
+            self.asked.push_back((local, remote));
+        }
+        may
     }
 
     /// The other end has withdrawn an address.
@@ -335,7 +351,7 @@ impl PathManager {
     fn look_for_next(&mut self, subflows: &[Subflow]) -> Option<Opening> {
         let first = subflows.first()?;
         let live = subflows.iter().skip(1).filter(|subflow| !subflow.is_over()).count();
-        if live >= self.limit() || !self.has_begun || subflows.len() >= MOST {
+        if live >= self.limit() || subflows.len() >= MOST {
             return None;
         }
         let opening = |local: &Local, id: u8, remote: SocketAddr, local_id| Opening {
@@ -345,6 +361,16 @@ impl PathManager {
             remote_id: id,
             backup: local.address.backup,
         };
+        while let Some((ip, remote)) = self.asked.pop_front() {
+            // It may have gone since.
+            if let Some(local) = self.local.iter().find(|local| local.address.ip == ip && local.is_up) {
+                // What the other end calls its address comes with its answer.
+                return Some(opening(local, 0, remote, self.id_of(ip, first.local.ip())));
+            }
+        }
+        if !self.has_begun {
+            return None;
+        }
         let may_use_first = !(self.first_is_gone || self.first_is_spared);
         if self.management.opens == Opens::Ports {
             if self.first_is_spared {

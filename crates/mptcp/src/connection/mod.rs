@@ -40,7 +40,7 @@ use crate::subflow::{Handshake, Subflow};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use voxpath_tcp as tcp;
 use voxpath_tcp::Ended;
 use voxpath_units::{Span, Time};
@@ -236,6 +236,16 @@ impl Connection {
         }
         let moved = self.snd.una + self.rcv.queue.data_ack();
         self.paths.tick(now, moved, self.snd.is_outstanding());
+    }
+
+    /// Asks for a further subflow between two addresses, whatever the path management does by itself: [`Connection::poll_open`] gives it out as soon as
+    /// `limit` allows. Whether it may be: not if `local` is no address of this end or is gone, if it is of another family than `remote`, if the other end takes
+    /// no further ones there (C of MP_CAPABLE, RFC 8684 section 3.1), and where the connection is not one of Multipath TCP.
+    ///
+    /// [`Connection::subflows`], [`Connection::close_subflow`] and [`Connection::set_backup`] are the other calls of an application that knows of subflows.
+    pub fn ask_for_subflow(&mut self, local: IpAddr, remote: SocketAddr) -> bool {
+        let may = self.mode == Mode::Multipath && self.ended.is_none();
+        may && self.paths.ask(local, remote, self.subflows[0].remote)
     }
 
     /// Opens a subflow from a port of `opening.local`: its SYN is ready to be sent.

@@ -1,6 +1,7 @@
 //! Addresses that come and go, and when subflows are opened.
 
 use crate::network::{Path, World, at, ip, ms, two_paths};
+use std::net::SocketAddr;
 use voxpath_mptcp::{Opens, When};
 use voxpath_units::{Span, Time};
 
@@ -69,6 +70,41 @@ fn an_address_that_blinks_is_not_taken_from_what_it_opens_next() {
     assert_eq!(live(&mut world, 0), 1);
     world.run_until(at(100));
     world.check();
+}
+
+#[test]
+fn an_application_opens_lists_spares_and_closes_subflows() {
+    let mut world = two_paths([Path::new(10, 10), Path::new(20, 10)], 20_000_000, 0);
+    world.setups[0].config.paths.opens = Opens::Nothing;
+    world.start();
+    let server = SocketAddr::new(ip("10.9.0.1"), 5001);
+    let asks = |world: &mut World, local| {
+        let may = world.end(0).connection.ask_for_subflow(ip(local), server);
+        world.run(0);
+        may
+    };
+    assert!(!asks(&mut world, CLIENT[1]), "the handshake goes on");
+    world.run_until(at(1));
+    assert_eq!(world.end(0).connection.subflows().len(), 1);
+    assert!(!asks(&mut world, "10.0.2.1") && !asks(&mut world, "2001:db8::1"), "no addresses of this end");
+    assert!(asks(&mut world, CLIENT[1]));
+    world.run_until(at(3));
+    let carried = |world: &World| world.shares(1)[1];
+    let after_opening = carried(&world);
+    assert!(after_opening > 1_000_000, "{after_opening}");
+    world.end(0).connection.set_backup(1, true);
+    world.run(0);
+    world.run_until(at(5));
+    // What had been queued there.
+    assert!(carried(&world) < after_opening + 500_000);
+    world.end(0).connection.close_subflow(1);
+    world.run(0);
+    world.run_until(at(6));
+    assert_eq!((live(&mut world, 0), live(&mut world, 1)), (1, 1));
+    assert!(asks(&mut world, CLIENT[1]), "anew");
+    world.run_until(at(100));
+    world.check();
+    assert_eq!(world.shares(1).len(), 3);
 }
 
 /// When the second subflow of a transfer stood, of one whose second path is there from the fourth second on.
