@@ -32,6 +32,11 @@ pub trait Encoding: Debug + Send {
     fn on_frame(&mut self, now: Time, bytes: u32, descriptors: u32) {
         let _ = (now, bytes, descriptors);
     }
+
+    /// A packet of video has left, of so many octets: a new one, or one that was asked for again.
+    fn on_sent(&mut self, now: Time, bytes: u32, again: bool) {
+        let _ = (now, bytes, again);
+    }
 }
 
 /// The headers of as many packets as a frame of that rate has.

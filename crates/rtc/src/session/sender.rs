@@ -517,6 +517,9 @@ impl Sender {
             second.repair_bytes += u64::from(data.len());
         }
         second.send_delay = second.send_delay.max(now.since(packet.since));
+        if packet.media == Media::Video && packet.purpose != Purpose::Padding {
+            self.encoding.on_sent(now, data.len(), packet.purpose == Purpose::Retransmission);
+        }
         if let Some(breaker) = &mut self.breakers[index] {
             breaker.sent(now);
         }

@@ -1,4 +1,4 @@
-//! What the encoder may make of the target (`RtpVideoSender::OnBitrateUpdated`, `EncoderBitrateAdjuster`, `EncoderOvershootDetector`).
+//! What the encoder may make of the target (`RtpVideoSender::OnBitrateUpdated`, `FecControllerDefault`, `EncoderBitrateAdjuster`, `EncoderOvershootDetector`).
 //!
 //! Left out: the headroom of `EncoderBitrateAdjuster`, which is what the target has beyond the encoder's largest rate. The bounds of a
 //! call hold for its target, so there is none.
@@ -19,6 +19,11 @@ const MOST_UTILISATION: f64 = 2.0;
 const DESCRIPTORS_WINDOW: Span = Span::from_secs(1);
 /// Of the encoder's rate, what payload descriptors may take at most.
 const MOST_DESCRIPTORS: f64 = 0.5;
+/// The window of rates that are sent (`kBitrateStatisticsWindow`), and the steps in which they are counted.
+const SENT_WINDOW: Span = Span::from_secs(1);
+const TICK: Span = Span::from_millis(1);
+/// Of the encoder's rate, what packets that are sent again may take at most (`overhead_threshold_`).
+const MOST_AGAIN: f64 = 0.5;
 /// `kDefaultMinVideoBitrateBps`: an encoder never gets less (`DefaultVideoBitrateAllocator`, `EncoderBitrateAdjuster`).
 const LEAST_BPS: f64 = 30e3;
 
@@ -30,6 +35,8 @@ pub(super) struct Encoder {
     frames: u32,
     detector: Overshoot,
     descriptors: RateWindow,
+    /// What was sent anew, and again.
+    sent: [Sent; 2],
 }
 
 impl Encoder {
@@ -39,16 +46,24 @@ impl Encoder {
             frames: 0,
             detector: Overshoot::default(),
             descriptors: RateWindow::new(DESCRIPTORS_WINDOW),
+            sent: Default::default(),
         }
     }
 
-    /// `OnBitrateUpdated`: headers of packets that are all as large as they may be, and descriptors as they were.
-    fn left(&self, packets: &Packets, packet_bps: f64) -> f64 {
+    /// `OnBitrateUpdated`: headers of packets that are all as large as they may be, the part that is sent again, and descriptors as
+    /// they were.
+    fn left(&mut self, now: Time, packets: &Packets, packet_bps: f64) -> f64 {
         // `CalculateOverheadRate`. What is sent again has room in each packet (`max_media_packet_header_`).
         let per_s = libm::ceil(packet_bps / 8.0 / f64::from(packets.most + packets.below));
         let overhead = f64::from(packets.header + packets.again + packets.below);
-        let left = (packet_bps - per_s * overhead * 8.0).max(0.0);
+        let left = (packet_bps - per_s * overhead * 8.0).max(0.0) * (1.0 - self.again(now));
         left - self.descriptors.bps().unwrap_or(0.0).min(MOST_DESCRIPTORS * left)
+    }
+
+    /// Of what is sent, the part that is sent again (`FecControllerDefault::UpdateFecRates`).
+    fn again(&mut self, now: Time) -> f64 {
+        let [new, again] = self.sent.each_mut().map(|sent| sent.bps(now).unwrap_or(0.0));
+        if again > 0.0 { (again / (new + again)).min(MOST_AGAIN) } else { 0.0 }
     }
 
     /// `link_utilization_factor`.
@@ -62,7 +77,7 @@ impl Encoding for Encoder {
     fn rate(&mut self, now: Time, packets: &Packets, packet_bps: f64) -> f64 {
         // Where the call's bounds leave less they hold.
         let least = LEAST_BPS.min(packet_bps);
-        let bps = self.left(packets, packet_bps).max(least);
+        let bps = self.left(now, packets, packet_bps).max(least);
         if !self.adjusts {
             return bps;
         }
@@ -77,6 +92,45 @@ impl Encoding for Encoder {
         if self.adjusts {
             self.detector.on_frame(now, f64::from(bytes) * 8.0);
         }
+    }
+
+    fn on_sent(&mut self, now: Time, bytes: u32, again: bool) {
+        self.sent[usize::from(again)].add(now, bytes);
+    }
+}
+
+/// The rate of what was sent (`BitrateTracker`): over the last second, or since the first packet of it.
+#[derive(Debug, Default)]
+struct Sent {
+    packets: VecDeque<(Time, u32)>,
+    bytes: u64,
+    first: Option<Time>,
+}
+
+impl Sent {
+    fn add(&mut self, now: Time, bytes: u32) {
+        self.forget(now);
+        if self.packets.is_empty() {
+            self.first = Some(now);
+        }
+        self.packets.push_back((now, bytes));
+        self.bytes += u64::from(bytes);
+    }
+
+    fn forget(&mut self, now: Time) {
+        while let Some(&(_, bytes)) = self.packets.front().filter(|&&(at, _)| now.since(at) >= SENT_WINDOW) {
+            self.packets.pop_front();
+            self.bytes -= u64::from(bytes);
+        }
+    }
+
+    /// None without packets, and none of a single one in less than a second.
+    fn bps(&mut self, now: Time) -> Option<f64> {
+        self.forget(now);
+        let since = now.since(self.first?) + TICK;
+        let one = self.packets.len() == 1 && since < SENT_WINDOW;
+        let over = since.min(SENT_WINDOW).as_secs_f64();
+        (!self.packets.is_empty() && !one).then(|| self.bytes as f64 * 8.0 / over)
     }
 }
 
@@ -146,16 +200,16 @@ mod tests {
         // 125000 octets a second are 101.8 packets of 1228: 102, of 70 octets of headers each.
         assert_eq!(encoder.rate(at(0), &PACKETS, 1e6), 1e6 - 102.0 * 70.0 * 8.0);
         // One packet is 9824 bits; a bit more is a second packet.
-        assert_eq!(encoder.left(&PACKETS, 9824.0), 9824.0 - 560.0);
-        assert_eq!(encoder.left(&PACKETS, 9825.0), 9825.0 - 1120.0);
-        assert_eq!(encoder.left(&PACKETS, 100.0), 0.0);
+        assert_eq!(encoder.left(at(0), &PACKETS, 9824.0), 9824.0 - 560.0);
+        assert_eq!(encoder.left(at(0), &PACKETS, 9825.0), 9825.0 - 1120.0);
+        assert_eq!(encoder.left(at(0), &PACKETS, 100.0), 0.0);
     }
 
     #[test]
     fn an_encoder_has_thirty_kilobits_or_all_that_the_call_may_send() {
         let mut encoder = Encoder::new(true);
         // 31 kbit/s are four packets a second; a fifth more is expected of the encoder.
-        assert_eq!(encoder.left(&PACKETS, 31e3), 31e3 - 4.0 * 560.0);
+        assert_eq!(encoder.left(at(0), &PACKETS, 31e3), 31e3 - 4.0 * 560.0);
         assert_eq!(encoder.rate(at(0), &PACKETS, 31e3), 30e3);
         assert_eq!(encoder.rate(at(0), &PACKETS, 20e3), 20e3);
     }
@@ -166,7 +220,7 @@ mod tests {
         (0..=25).for_each(|i| encoder.on_frame(at(i), 5000, 16));
         // 25 frames of the last second have 16 octets each: 3200 bit/s.
         assert_eq!(encoder.rate(at(25), &PACKETS, 1e6), 1e6 - 57_120.0 - 3200.0);
-        assert_eq!(encoder.left(&PACKETS, 5000.0), (5000.0 - 560.0) / 2.0);
+        assert_eq!(encoder.left(at(0), &PACKETS, 5000.0), (5000.0 - 560.0) / 2.0);
     }
 
     /// The rate after 75 frames of these sizes by turns, of which 1 is a frame of 800 kbit/s, which the encoder keeps to.
@@ -203,6 +257,27 @@ mod tests {
         assert!((adjusted(&[2.0]) / 400e3 - 1.0).abs() < 0.01);
         // Less than half it never gets.
         assert!((adjusted(&[4.0]) / 400e3 - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn what_is_sent_again_is_taken_off_up_to_half() {
+        let rate = |new: usize, again: usize, later: u64| {
+            let mut encoder = Encoder::new(false);
+            for (count, repeats) in [(new, false), (again, true)] {
+                (0..count).for_each(|i| encoder.on_sent(at(i as u64 % 10), 1000, repeats));
+            }
+            encoder.rate(at(10 + later), &PACKETS, 1e6) / encoder_rate()
+        };
+        assert_eq!(rate(30, 0, 0), 1.0);
+        assert_eq!(rate(30, 1, 0), 1.0, "one packet has no rate");
+        assert!((rate(30, 10, 0) - 0.75).abs() < 1e-9);
+        assert_eq!(rate(30, 90, 0), 0.5);
+        assert_eq!(rate(30, 90, 25), 1.0, "a second later");
+    }
+
+    /// Of 1 Mbit/s, without anything that is sent again.
+    fn encoder_rate() -> f64 {
+        Encoder::new(false).rate(at(0), &PACKETS, 1e6)
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //! | `loss.rs` | `LossBasedBweV2` |
 //! | `probing.rs` | `ProbeController`, `ProbeBitrateEstimator` |
 //! | `alr.rs` | `AlrDetector` |
-//! | `encoding.rs` | the rate in `RtpVideoSender`, `EncoderBitrateAdjuster`, `EncoderOvershootDetector` |
+//! | `encoding.rs` | the rate in `RtpVideoSender`, `FecControllerDefault`, `EncoderBitrateAdjuster`, `EncoderOvershootDetector` |
 //! | `pushback.rs` | `CongestionWindowPushbackController`; the frames that it leaves out are a smaller rate here |
 //! | here | `DelayBasedBwe`, `SendSideBandwidthEstimation`, `RttBasedBackoff` |
 //!
