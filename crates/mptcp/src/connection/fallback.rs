@@ -166,7 +166,7 @@ impl Connection {
         loop {
             if let Mode::Fallback(alone) = self.mode {
                 if alone == id {
-                    self.collect_plain(id);
+                    self.collect_plain(id, 0);
                 }
                 return;
             }
@@ -254,18 +254,25 @@ impl Connection {
         }
     }
 
-    /// As TCP: octets are in order.
-    fn collect_plain(&mut self, id: SubflowId) {
+    /// As TCP: octets are in order. What the application has not read stays there, so that its window closes.
+    pub(super) fn collect_plain(&mut self, id: SubflowId, max: u32) {
         let subflow = &mut self.subflows[id];
-        while subflow.tcp.readable() > 0 {
-            let payload = subflow.tcp.read(u32::MAX);
-            let at = self.rcv.queue.data_ack();
-            self.rcv.take_plain(at, &payload);
+        if max > 0 {
+            let payload = subflow.tcp.read(max);
             subflow.new_octets += u64::from(payload.len());
+            self.rcv.take_plain(self.rcv.queue.data_ack(), &payload);
         }
         if subflow.tcp.is_at_end() {
             let end = self.rcv.queue.data_ack();
             self.rcv.note_fin(end);
+        }
+    }
+
+    /// Octets in order that wait in the subflow, where the connection is TCP.
+    pub(super) fn plain(&self) -> u64 {
+        match self.mode {
+            Mode::Fallback(id) => self.subflows[id].tcp.readable(),
+            _ => 0,
         }
     }
 }

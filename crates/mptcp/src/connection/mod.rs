@@ -330,6 +330,11 @@ impl Connection {
 
     /// Gives out at most `max` octets received in order; empty if there are none.
     pub fn read(&mut self, max: u32) -> Payload {
+        if let Mode::Fallback(id) = self.mode
+            && self.rcv.queue.readable() == 0
+        {
+            self.collect_plain(id, max);
+        }
         let data = self.rcv.queue.read(max);
         self.has_other_owners |= !data.is_empty();
         data
@@ -337,7 +342,7 @@ impl Connection {
 
     /// Octets that can be read.
     pub fn readable(&self) -> u64 {
-        self.rcv.queue.readable()
+        self.rcv.queue.readable() + self.plain()
     }
 
     /// Whether the peer has closed and everything before that was read.
@@ -401,7 +406,7 @@ impl Connection {
 
     /// Octets of data that have come in order.
     pub fn octets_received(&self) -> u64 {
-        self.rcv.queue.data_ack() - 1 - u64::from(self.rcv.queue.is_finished())
+        self.rcv.queue.data_ack() + self.plain() - 1 - u64::from(self.rcv.queue.is_finished())
     }
 
     /// Whether this end waits for the other: for its handshake, or until it has what was written.

@@ -75,7 +75,7 @@ impl Connection {
 
     /// The data ACK, once it is known what is acknowledged.
     fn data_ack(&self) -> Option<DataNumber> {
-        let number = self.rcv.sequence?.number(self.rcv.queue.data_ack());
+        let number = self.rcv.sequence?.number(self.rcv.queue.data_ack() + self.plain());
         Some(if self.config.long_numbers {
             DataNumber::Long(number)
         } else {

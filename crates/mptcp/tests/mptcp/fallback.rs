@@ -2,6 +2,8 @@
 
 use crate::network::{Path, World, at, two_paths};
 use voxpath_mptcp::{Opens, Scheduling};
+use voxpath_tcp::{Config, Profile};
+use voxpath_units::Span;
 use voxpath_wire::Payload;
 use voxpath_wire::tcp::mptcp::{CapableFlags, MptcpOption};
 use voxpath_wire::tcp::{SackBlocks, TcpFlags, TcpHeader};
@@ -84,6 +86,27 @@ fn an_end_that_takes_no_further_subflows_at_its_first_address_gets_none_there() 
         world.check();
         assert_eq!(world.end(0).connection.subflows().len(), 1, "{end}, {opens:?}");
     }
+}
+
+#[test]
+fn who_does_not_read_closes_the_window_of_tcp_too() {
+    let mut world = two_paths([Path::new(10, 10), Path::new(20, 10)], 5_000_000, 0);
+    let buffer = 100_000;
+    world.setups[1].tcp =
+        Config { receive_buffer: buffer, receive_autotuning: false, ..Profile::Rfc.config() };
+    world.setups[1].app.reader = Some((10_000, Span::from_millis(100)));
+    world.change = Box::new(|_, header, _| {
+        strip(header);
+        true
+    });
+    world.start();
+    world.run_until(at(10));
+    let end = world.end(1);
+    assert!(end.connection.is_fallback());
+    let (read, held) = (end.app.read, end.connection.readable());
+    assert!(read < 1_100_000 && (1..=u64::from(buffer)).contains(&held), "{read}, {held}");
+    world.run_until(at(200));
+    world.check();
 }
 
 #[test]
