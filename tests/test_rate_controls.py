@@ -69,30 +69,3 @@ def test_a_gcc_call_that_joins_two_others_stays_small(tmp_path: Path):
     calls = [call("gcc", f"call-{i}", f"{20 * i} s") for i in range(3)]
     shares = received(calls, "3.5 Mbit/s", "131250 B", tmp_path)
     assert shares["call-2"] < 0.5 * min(shares["call-0"], shares["call-1"]), shares
-
-
-@pytest.mark.parametrize("control", ["nada", "scream2"])
-def test_a_control_hears_of_what_is_sent_again(control: str, tmp_path: Path):
-    """After ten seconds in which nothing arrives, most of what is sent is what was asked for again."""
-    outages = [{"start": "20 s", "length": "10 s"}]
-    way = {"loss": {"kind": "outages", "outages": outages, "every": "10 min"}}
-    link = {"delay": "30 ms", "up": {"rate": "2 Mbit/s", "queue": "75 kB", **way}, "down": way}
-    app = {
-        "kind": "call",
-        "control": control,
-        "back": {"audio": {}},
-        "audio": {},
-        "video": {},
-        "rate": {"min": "30 kbit/s", "start": "300 kbit/s", "max": "6 Mbit/s"},
-        "nack": True,
-    }
-    scenario = {
-        "name": "an outage",
-        "duration": "50 s",
-        "topology": {"kind": "pipe", "link": link},
-        "flows": [{"name": "call", "app": app}],
-    }
-    (folder,) = voxpath.run(from_dict(scenario), out=tmp_path).folders
-    seconds = pl.read_parquet(folder / "media_seconds.parquet").filter(pl.col("end") == "client")
-    after = seconds.filter(pl.col("second").is_between(34, 49))["media_received_bps"].sum() / 16
-    assert after > 1.2e6

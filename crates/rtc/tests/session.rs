@@ -227,6 +227,31 @@ fn each_kind_of_repair_makes_losses_fewer() {
     assert!(inband > 0.995, "{inband}");
 }
 
+/// RFC 8888 reports on each source, so on parity and on what is sent again.
+#[test]
+fn a_control_counts_what_repair_takes() {
+    let repair = Repair { parity_packets: Some(1), nack: true, ..Repair::default() };
+    for kind in ["nada", "libwebrtc"] {
+        let control = serde_json::from_str(&format!(r#"{{"kind": "{kind}"}}"#)).expect("a rate control");
+        let rate = Bounds { min_bps: 3_000_000, start_bps: 3_000_000, max_bps: 3_000_000 };
+        let sends = Sends { control, repair, rate, ..sends() };
+        let mut call = Call::new([Some(&sends), Some(&sends)], Path { loss: 0.01, ..GOOD }, None);
+        call.ends[0].observe();
+        call.run(Time::ZERO + ms(10_000));
+        let signals = &call.ends[0].record().signals;
+        let heard: Vec<f64> = signals
+            .iter()
+            .filter(|it| it.name == "incoming_bps" && it.at.as_nanos() / 1_000_000_000 == 8)
+            .filter_map(|it| if let Value::Number(bps) = it.value { Some(bps) } else { None })
+            .collect();
+        let heard = heard.iter().sum::<f64>() / heard.len() as f64;
+        let sent = call.ends[0].record().sent.iter().filter_map(|media| media.seconds.get(8));
+        let bps = sent.map(|second| second.bytes as f64 * 8.0).sum::<f64>();
+        // Without parity half of that.
+        assert!((0.95..1.02).contains(&(heard / bps)), "{kind}: {heard} of {bps} bit/s");
+    }
+}
+
 #[test]
 fn a_call_of_some_length_ends_at_both_ends() {
     for duration in [1, 33, 20_000] {
