@@ -723,7 +723,9 @@ def test_packets_are_asked_for_each_round_trip_until_they_come():
     assert missing.due(0.0) == [0xFFFF, 0, 1]
     missing.take(0.05, 0xFFFF)
     assert missing.due(0.09) == []
+    # A round trip of 50 ms, by a timer of 20.
     assert missing.due(0.1) == [0, 1]
+    assert missing.next() == pytest.approx(0.16)
     for step in range(2, 30):
         missing.due(0.1 * step)
     assert missing.next() is None, "after ten times a packet is given up"

@@ -8,8 +8,8 @@ use voxpath_units::{Span, Time};
 const MOST: usize = 1000;
 /// How often each is asked for (`kMaxNackRetries`).
 const TRIES: u32 = 10;
-/// Not sooner again than this, however short the round trip (`kUpdateInterval`).
-const LEAST: Span = Span::from_millis(20);
+/// What was asked for is looked at again by a timer (`NackPeriodicProcessor::kUpdateInterval`).
+const TIMER: Span = Span::from_millis(20);
 /// The round trip as long as it is not known (`kDefaultRttMs`).
 const ROUND_TRIP: Span = Span::from_millis(100);
 
@@ -68,7 +68,10 @@ impl Missing {
         if self.poll_timeout().is_none_or(|next| next > now) {
             return Vec::new();
         }
-        let wait = self.round_trip.max(LEAST);
+        // A round trip later, or when the timer is next: so what left its sender a little later than it was asked for is not asked for
+        // too early.
+        let due_ns = (now + self.round_trip.max(TIMER)).as_nanos();
+        let next = Time::from_nanos(due_ns.next_multiple_of(TIMER.as_nanos()));
         let mut due = Vec::new();
         self.packets.retain(|&number, asked| {
             if asked.next > now {
@@ -78,7 +81,7 @@ impl Missing {
                 self.gave_up = true;
                 return false;
             }
-            *asked = Asked { tries: asked.tries + 1, next: now + wait };
+            *asked = Asked { tries: asked.tries + 1, next };
             due.push(number);
             true
         });
@@ -108,8 +111,9 @@ mod tests {
         assert_eq!(missing.poll(at(1)), [11, 12]);
         assert_eq!(missing.poll(at(40)), [] as [u64; 0]);
         missing.take(at(45), 12);
-        assert_eq!((missing.poll_timeout(), missing.poll(at(51))), (Some(at(51)), alloc::vec![11]));
-        missing.take(at(60), 11);
+        // At 51 ms, by a timer of 20.
+        assert_eq!((missing.poll_timeout(), missing.poll(at(60))), (Some(at(60)), alloc::vec![11]));
+        missing.take(at(61), 11);
         assert_eq!(missing.poll_timeout(), None);
         assert!(!missing.gave_up());
     }

@@ -40,7 +40,7 @@ class Missing:
     """
 
     TRIES = 10
-    LEAST_S = 0.02
+    TIMER_S = 0.02
     ROUND_TRIP_S = 0.1
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Missing:
             if tries == self.TRIES:
                 del self._asked[number]
                 continue
-            again = now + max(self._round_trip, self.LEAST_S)
+            again = math.ceil((now + max(self._round_trip, self.TIMER_S)) / self.TIMER_S) * self.TIMER_S
             self._asked[number] = (tries + 1, again, first if tries else now)
             found.append(number)
         return [number & 0xFFFF for number in sorted(found)]
