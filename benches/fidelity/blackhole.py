@@ -166,7 +166,7 @@ over two paths of 20 Mbit/s, by the scheduler `linux` and CUBIC. After {DOWN_S:g
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=5, help="of each case and side")
+    parser.add_argument("--runs", type=int, default=12, help="of each case and side")
     asked = parser.parse_args()
     rows = []
     for case in cases():
