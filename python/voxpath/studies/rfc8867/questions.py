@@ -57,7 +57,7 @@ class Effort:
     variants: bool
 
 
-FULL = Effort(5, 20, tuple(CASES), tuple(CONTROLS), variants=True)
+FULL = Effort(5, 80, tuple(CASES), tuple(CONTROLS), variants=True)
 QUICK = Effort(2, 2, ("5.1", "5.4", "5.6"), tuple(CONTROLS), variants=False)
 
 VARIANTS: Mapping[str, Mapping[str, Variant]] = {
