@@ -335,6 +335,17 @@ def test_what_no_call_can_be_is_refused_at_its_place(app: str, where: str, why: 
     assert why in called.err, called.err
 
 
+def test_feedback_leaves_alone(ends):
+    folder, _, _ = ends
+    sent = folder / "captures" / "client.pcapng"
+    rtcp = [types.split(",") for (types,) in dissect(sent, "ip.src == 10.0.0.1 && rtcp", "rtcp.pt")]
+    feedback = [types for types in rtcp if {"205", "206"} & set(types)]
+    assert len(feedback) > 50
+    # RFC 5506: no report is before it. All else is compound, as RFC 3550 section 6.1 wants it.
+    assert [types for types in feedback if {"200", "201"} & set(types)] == []
+    assert {types[0] for types in rtcp if types not in feedback} <= {"200", "201"}
+
+
 def test_one_way_and_other_media_back(voxpath, tmp_path: Path):
     back = 'back = { audio = { rate = "64 kbit/s", dtx = {} } }, protection = "srtp"'
     folder = run(voxpath, tmp_path, '"nada"', back)

@@ -1,6 +1,7 @@
 //! When RTCP is sent (RFC 3550 section 6.3, RFC 4585 section 3).
 //!
 //! A call has two members and bandwidth enough, so feedback on events is sent at once: the immediate mode of RFC 4585 section 3.3.
+//! It leaves alone, without the report that a compound packet begins with: reduced-size RTCP (RFC 5506 section 3).
 
 use crate::breaker::Intervals;
 use voxpath_net::Stream;
