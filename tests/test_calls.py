@@ -346,6 +346,30 @@ def test_feedback_leaves_alone(ends):
     assert {types[0] for types in rtcp if types not in feedback} <= {"200", "201"}
 
 
+def test_an_adaptive_buffer_leaves_out_audio_behind_its_quantile(voxpath, tmp_path: Path):
+    link = 'up = { rate = "1 Mbit/s", queue = "37500 B" }'
+    shares = {}
+    for quantile in (0.95, 0.99):
+        where = tmp_path / str(quantile)
+        where.mkdir()
+        buffer = f'buffer = {{ kind = "adaptive", quantile = {quantile} }}'
+        text = CALL.format(control='"libwebrtc"', more=buffer).replace('loss = "2 %"', link)
+        (where / "call.toml").write_text(text)
+        called = voxpath("run", str(where / "call.toml"), "--out", str(where / "runs"))
+        assert called.code == 0, called.err
+        (folder,) = (where / "runs").iterdir()
+        audio = pl.read_parquet(folder / "frames.parquet").filter(
+            pl.col("end").cast(pl.String) == "client", pl.col("media").cast(pl.String) == "audio"
+        )
+        late = audio.filter(pl.col("fate").cast(pl.String) == "late")["captured_ns"]
+        shares[quantile] = late.len() / audio.height
+        if quantile == 0.95:
+            assert late.min() < 5e9 < late.max(), "all the time, not only at the start"
+    # A frame is judged by those before it, so the share is only near 1 - quantile.
+    assert 0.005 < shares[0.95] < 0.05
+    assert shares[0.99] < shares[0.95] / 3
+
+
 def test_one_way_and_other_media_back(voxpath, tmp_path: Path):
     back = 'back = { audio = { rate = "64 kbit/s", dtx = {} } }, protection = "srtp"'
     folder = run(voxpath, tmp_path, '"nada"', back)
