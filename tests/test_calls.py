@@ -335,6 +335,28 @@ def test_what_no_call_can_be_is_refused_at_its_place(app: str, where: str, why: 
     assert why in called.err, called.err
 
 
+@pytest.mark.parametrize(
+    ("video", "told"),
+    [
+        # One key makes both directions, and is named once.
+        ("{ key_size = 10 }", ["app.video: key_frames is at least key_size"]),
+        ("{ key_frames = 1 }", ["app.video.key_frames: is at least key_size"]),
+        (
+            "{ key_size = 10 }, back = { video = { key_size = 10 } }",
+            ["app.video: key_frames is at least key_size", "app.back.video: key_frames is at least key_size"],
+        ),
+    ],
+)
+def test_a_key_that_is_not_written_is_named_once(video: str, told: list[str], voxpath, tmp_path: Path):
+    text = CALL.format(control='"none"', more="").replace("video = {}", f"video = {video}")
+    (tmp_path / "bad.toml").write_text(text)
+    called = voxpath("run", "bad.toml")
+    assert called.code != 0
+    problems = [line.split("flows[0].", 1)[1] for line in called.err.splitlines() if "flows[0]." in line]
+    assert len(problems) == len(told), called.err
+    assert all(problem.startswith(start) for problem, start in zip(problems, told, strict=True)), called.err
+
+
 def test_feedback_leaves_alone(ends):
     folder, _, _ = ends
     sent = folder / "captures" / "client.pcapng"

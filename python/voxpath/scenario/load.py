@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from voxpath import _engine, files
 from voxpath.scenario import cells
 from voxpath.scenario.model import Scenario
-from voxpath.scenario.planning import origin_of, source_of
+from voxpath.scenario.planning import origin_of, source_of, unwritten
 from voxpath.scenario.problems import Path, Problem, ScenarioError, dotted, locate
 from voxpath.scenario.resolve import Plan, narrow_link, resolve
 from voxpath.scenario.sweep import text_of
@@ -357,9 +357,13 @@ def _resolve_and_check(
 def _found(
     plan: Plan, places: Container[Path], base: FilePath, edges: bool = False
 ) -> Iterator[tuple[Path, str]]:
-    """What the engine finds wrong with the plan, told of the scenario; of a file only the first fault."""
+    """What the engine finds wrong with the plan, told of the scenario; of a file only the first fault.
+
+    A key that the scenario leaves out is named at the nearest place that it has.
+    """
     faulty: set[Path] = set()
     told: set[Path] = set()
+    said: set[tuple[Path, str]] = set()
     traces = Traces(base, plan.files)
     for path, what in _engine.check(plan.json, edges=edges):
         if (narrow := narrow_link(plan.data, path)) is not None:
@@ -373,7 +377,11 @@ def _found(
         told.add(place)
         source = source_of(path, plan.origins, traces)
         if source is None:
-            yield place, what
+            left_out = dotted(unwritten(path, plan.origins, place))
+            # Both directions may be made of the same keys.
+            if (place, named := f"{left_out} {what}".lstrip()) not in said:
+                yield place, named
+            said.add((place, named))
         elif place not in faulty:
             faulty.add(place)
             yield place, f"{source}: {what}"

@@ -47,13 +47,15 @@ def place_of(table: Table, path: Path) -> Path:
     if origin is None:
         return ()
     name = _key(origin)
-    if isinstance(origin, From) and len(path) > 1:
+    value = getattr(table, name)
+    own = isinstance(value, Table) and len(path) > 1 and path[1] in keys(type(value))
+    if isinstance(origin, From) and len(path) > 1 and not own:
         # What a key of the plan is made of may stand in it under the name of another key.
         for other in origin.also:
             field = type(table).model_fields[other]
             if path[1] == other + _suffix(field.annotation, field.metadata):
-                return (_written(table, other),)
-    return (_written(table, name), *_inside(getattr(table, name), path[0], path[1:]))
+                return (_written(table, other), *_inside(getattr(table, other), path[1], path[2:]))
+    return (_written(table, name), *_inside(value, path[0], path[1:]))
 
 
 @cache
@@ -109,6 +111,26 @@ def origin_of(path: Path, origins: Origins, written: Container[Path]) -> Path:
                     if (*place, *inner[begin:-1], key) in written:
                         return (*place, *inner[begin:-1], key)
         return origin.places[-1]
+    return ()
+
+
+def unwritten(path: Path, origins: Origins, place: Path) -> Path:
+    """The keys behind `place` by which the scenario would spell out a place of the plan; none if it does.
+
+    Args:
+        path: The place in the plan.
+        origins: Where the parts of the plan come from.
+        place: What `origin_of` answers for it.
+    """
+    for end in range(len(path), -1, -1):
+        origin = origins.get(path[:end])
+        if origin is None:
+            continue
+        rest = () if origin.table is None else place_of(origin.table, path[end:])
+        for near in origin.places:
+            if (*near, *rest)[: len(place)] == place:
+                return (*near, *rest)[len(place) :]
+        return ()
     return ()
 
 

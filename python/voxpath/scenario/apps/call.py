@@ -123,7 +123,8 @@ class Call(AppTable, Media):
 
     PLAN: ClassVar[Keys] = {
         "there": From("video", lambda app, files: app.there(files), also=WAY),
-        "back": From("back", _back),
+        # Without a table of its own it is what `there` is made of.
+        "back": From("back", _back, also=WAY),
         "drift_ppb": From("clock_drift", lambda app, _: [app.clock_drift, 0]),
     }
     SUMMARIES = (SECONDS, FRAMES, MESSAGES)
