@@ -209,6 +209,19 @@ def test_a_report_tells_what_programs_and_their_connections_did(tmp_path: Path):
     )
 
 
+def test_a_report_has_what_becomes_of_a_calls_audio(voxpath, tmp_path: Path):
+    app = '{ kind = "call", duration = "2 s", control = "none", audio = {} }'
+    text = re.sub("app = .*", f"app = {app}", CALL) + '\n[sweep]\n"topology.link.loss" = ["0 %", "10 %"]\n'
+    (tmp_path / "call.toml").write_text(text)
+    answers = voxpath_package.sweep("call.toml", out="runs")
+    page = text_of(render(report_of(parse(text), answers, 1, [], "x")))
+    # 100 frames, a tenth of whose packets does not come.
+    unplayed = answers.flows["client_audio_unplayed"].to_list()
+    assert unplayed[0] < 3 < unplayed[1]
+    assert "Client audio unplayed over loss" in page
+    assert "Client audio delay p95 over loss" in page
+
+
 def test_losses_stand_beside_what_was_sent(voxpath, tmp_path: Path):
     (tmp_path / "call.toml").write_text(CALL)
     answers = voxpath_package.sweep("call.toml", out="runs")

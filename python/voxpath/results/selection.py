@@ -35,6 +35,8 @@ MAIN_METRICS = (
     "client_media_loss",
     "client_video_delay_p95_ns",
     "client_video_unplayed",
+    "client_audio_delay_p95_ns",
+    "client_audio_unplayed",
 )
 """What is compared where nothing is asked for."""
 
