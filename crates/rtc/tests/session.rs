@@ -272,6 +272,24 @@ fn a_call_of_some_length_ends_at_both_ends() {
 }
 
 #[test]
+fn an_end_that_leaves_is_heard_though_datagrams_are_lost() {
+    let sends = sends();
+    let ended = |loss: f64, duration: u64| {
+        let path = Path { loss, ..GOOD };
+        let mut call = Call::new([Some(&sends), Some(&sends)], path, Some(ms(duration)));
+        call.run(Time::ZERO + Span::from_secs(60));
+        call.record(1).ended.expect("it is over").since(Time::ZERO + ms(10) + ms(duration))
+    };
+    let soonest = ended(0.0, 3_000);
+    assert!(soonest < ms(100), "{soonest:?}");
+    // Other lengths meet other losses: one BYE alone would be lost in a third of them.
+    for duration in 3_000..3_040 {
+        let after = ended(0.3, duration);
+        assert!(after < Span::from_secs(2) + ms(100), "{after:?} after {duration} ms");
+    }
+}
+
+#[test]
 fn a_handshake_takes_its_round_trips_and_survives_losses() {
     let path = Path { protection: Protection::DtlsSrtp, ..GOOD };
     let call = run(&sends(), path.clone(), 5);

@@ -212,13 +212,19 @@ enum Phase {
     Running,
     /// Its sources are silent; what waits is sent, as far as it can be until then, and BYE.
     Ending(Time),
-    /// BYE is sent; until then the other end's is awaited.
-    Leaving(Time),
+    /// BYE is sent, and is sent again; until then the other end's is awaited.
+    Leaving {
+        until: Time,
+        again: Time,
+    },
     Done,
 }
 
 /// How long an end empties its send queue, and the one that opened waits for the other one's BYE.
 const PATIENCE: Span = Span::from_secs(2);
+/// How long it waits before it sends BYE again. RFC 3550 has one, and lets the other end time out where that is lost; until then
+/// that end would send media to nobody, which no signalling stops here.
+const BYE_AGAIN: Span = Span::from_millis(250);
 /// An end that hears nothing for so long leaves, as nobody consents to what it sends (RFC 7675 section 5.1).
 const CONSENT: Span = Span::from_secs(30);
 /// The same in intervals of RTCP (RFC 3550 section 6.3.5).
@@ -549,7 +555,7 @@ impl Session {
             RtcpPacket::ReceiverReport(report) => blocks.extend(report.blocks),
             RtcpPacket::Goodbye { .. } => {
                 match self.phase {
-                    Phase::Leaving(_) => self.phase = Phase::Done,
+                    Phase::Leaving { .. } => self.phase = Phase::Done,
                     Phase::Running => self.stopping = true,
                     Phase::Waiting | Phase::Setup(_) | Phase::Ending(_) | Phase::Done => {}
                 }
@@ -606,7 +612,11 @@ impl Session {
                     sender.end();
                 }
             }
-            Phase::Leaving(until) if now >= until => self.phase = Phase::Done,
+            Phase::Leaving { until, .. } if now >= until => self.phase = Phase::Done,
+            Phase::Leaving { until, again } if now >= again => {
+                self.report(now, true);
+                self.phase = Phase::Leaving { until, again: now + BYE_AGAIN };
+            }
             Phase::Running if now >= self.heard + self.consent => self.phase = Phase::Done,
             _ => {}
         }
@@ -619,14 +629,14 @@ impl Session {
         {
             self.report(now, true);
             self.phase = match self.end == 0 && !self.left {
-                true => Phase::Leaving(now + PATIENCE),
+                true => Phase::Leaving { until: now + PATIENCE, again: now + BYE_AGAIN },
                 false => Phase::Done,
             };
         }
         if self.is_done() {
             self.record.ended.get_or_insert(now);
         }
-        if !matches!(self.phase, Phase::Running | Phase::Leaving(_)) {
+        if !matches!(self.phase, Phase::Running | Phase::Leaving { .. }) {
             return;
         }
         if let Some(estimator) = &mut self.estimator {
@@ -726,7 +736,7 @@ impl Session {
             Phase::Done => return None,
             Phase::Waiting => return (self.end == 0).then_some(self.start),
             Phase::Setup(setup) => return self.end_at.into_iter().chain([setup.poll_timeout()]).min(),
-            Phase::Running | Phase::Ending(_) | Phase::Leaving(_) => {}
+            Phase::Running | Phase::Ending(_) | Phase::Leaving { .. } => {}
         }
         let intervals = self.timing.intervals();
         let sender = self.sender.as_ref().and_then(|sender| sender.poll_timeout(intervals));
@@ -735,7 +745,7 @@ impl Session {
             return sender.into_iter().chain([until]).min();
         }
         let until = match self.phase {
-            Phase::Leaving(until) => Some(until),
+            Phase::Leaving { until, again } => Some(until.min(again)),
             _ => self.end_at,
         };
         let until = soonest([until, Some(self.heard + self.consent)]);
