@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
+import polars as pl
 import pytest
 
 import voxpath as voxpath_package
 from voxpath.scenario import from_dict
 from voxpath.scenario.rates import RATES
-from voxpath.studies.hoang2017 import misprints, printed
+from voxpath.studies.hoang2017 import misprints, printed, tables
 from voxpath.studies.hoang2017.questions import QUICK, READINGS, SENDERS, SWITCHES, questions
-from voxpath.studies.hoang2017.scenario import VARIANT, one_way, random_network
+from voxpath.studies.hoang2017.scenario import VARIANT, one_way
 from voxpath.studies.hoang2017.session import goodput, loss, losses, mean_sent, of_first, steady_share
 from voxpath.studies.media import Media
 
@@ -89,8 +96,32 @@ def test_a_session_with_slow_reports_ends(tmp_path):
 
 
 def test_the_quick_study_judges_every_printed_number(voxpath):
-    called = voxpath("study", "hoang2017", "--quick")
+    called = voxpath("study", "hoang2017", "--quick", "--json")
     assert called.code == 0, called.err
-    for name in SENDERS:
-        assert name in called.out
-    assert random_network(VARIANT, [1, 2, 3, 4]).plan
+    numbers = json.loads(called.out)["numbers"]
+    by_table = {it["table"]: [other for other in numbers if other["table"] == it["table"]] for it in numbers}
+    # As many as the tables have; Table 3 has a mean and a deviation in each of two columns.
+    sizes = {"Table 2": 4, "Table 3": 16, "Table 6": 5, "Table 7": 8, "Table 8": 7, "Table 9": 16}
+    sizes |= {"Section 3.4.3.1": 2, "Section 4.1": 1}
+    assert {table: len(found) for table, found in by_table.items()} == sizes
+    for table in ("Table 2", "Table 6", "Table 8", "Table 9"):
+        assert {it["verdict"] for it in by_table[table]} == {"agrees"}, table
+    # What is not answered says why.
+    silent = [it for it in numbers if it["verdict"] == "no answer"]
+    assert all(it["reason"] for it in silent)
+    assert {(it["table"], it["case"]) for it in silent if "σ" not in it["column"]} == {
+        ("Table 7", "Numbers of RTP packets")
+    }
+    (estimate,) = by_table["Section 4.1"]
+    assert estimate["verdict"] == "differs"
+    counts = Counter(it["verdict"] for it in numbers)
+    page = Path("hoang2017.html").read_text("utf-8").replace("\N{NO-BREAK SPACE}", " ")
+    assert f"{counts['differs']} differ, {counts['no answer']} have no answer" in page
+    shown = voxpath("study", "hoang2017", "--quick")
+    assert all(name in shown.out for name in SENDERS), shown.out
+
+
+def test_the_first_threshold_is_that_of_a_run():
+    signals = pl.DataFrame({"time_ns": [2, 0], "signal": ["threshold_ms"] * 2, "number": [9.0, 11.0]})
+    found: Any = SimpleNamespace(table=lambda *_: (signals,))
+    assert tables.first_threshold_ms(found) == 11

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from voxpath.results.intervals import Summary
-    from voxpath.studies.base import Ask, Comparison
+    from voxpath.studies.base import Ask, Comparison, Verdict
     from voxpath.studies.hoang2017.questions import Found
 
 
@@ -180,9 +180,7 @@ def _answer(found: Found, judged: Sequence[Comparison], fits: Sequence[str]) -> 
     made = [
         of_table8,
         "Of the printed numbers "
-        + ", ".join(
-            f"{count} {'agree' if verdict == 'agrees' else verdict}" for verdict, count in counts.items()
-        )
+        + ", ".join(f"{count} {_TOLD.get(verdict, verdict)}" for verdict, count in counts.items())
         + ".",
         f"The printed mean of {mean_estimate().value:.2f} Mbit/s comes of: {'; '.join(fits)}."
         if fits
@@ -195,6 +193,16 @@ def _answer(found: Found, judged: Sequence[Comparison], fits: Sequence[str]) -> 
     told = ", ".join(f"{name} {shown(share)}" for name, share in shares.items())
     made.append(f"Beside five endless TCP flows, after a minute, its part of an equal share is: {told}.")
     return made
+
+
+_TOLD: dict[Verdict, str] = {
+    "agrees": "agree",
+    "differs": "differ",
+    "contradicts itself": "contradict others that are printed",
+    "undecided": "are undecided",
+    "no answer": "have no answer",
+}
+"""What verdicts are of several numbers."""
 
 
 def _sentence(found: Found) -> str:
