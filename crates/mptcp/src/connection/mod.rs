@@ -319,8 +319,14 @@ impl Connection {
         if self.is_closing() || !self.is_connected() { 0 } else { self.room() }
     }
 
-    /// Octets that the send buffer still takes: of memory, where the scheduler says what there is of it and nobody has fixed that.
+    /// Octets that the send buffer still takes: of memory, where the scheduler says what there is of it and nobody has fixed that; of TCP's, once the
+    /// connection is that.
     fn room(&self) -> u32 {
+        if let Mode::Fallback(id) = self.mode {
+            let given = u64::from(self.subflows[id].tcp.writable());
+            let waiting = self.snd.buffer.end() - self.snd.nxt;
+            return self.snd.buffer.room().min(given.saturating_sub(waiting) as u32);
+        }
         let counts = self.tcp_config.send_autotuning && self.mode == Mode::Multipath;
         match self.scheduler.memory().filter(|_| counts) {
             Some(memory) => self.snd.room_of(memory),

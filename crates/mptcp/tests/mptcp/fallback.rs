@@ -12,7 +12,7 @@ fn world() -> World {
     two_paths([Path::new(10, 10), Path::new(20, 10)], 200_000, 300_000)
 }
 
-fn strip(header: &mut TcpHeader) {
+pub(crate) fn strip(header: &mut TcpHeader) {
     header.options.sack = SackBlocks::EMPTY;
 }
 

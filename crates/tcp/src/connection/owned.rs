@@ -60,10 +60,11 @@ impl Connection {
     }
 
     /// From now on this is a connection like any other: Multipath TCP falls back to TCP (RFC 8684 section 3.7). What was
-    /// written stays, without its mappings.
+    /// written stays, without its mappings; where memory is counted, there is as much as a connection of its window has.
     pub fn release(&mut self) {
         self.shared.owned = None;
         self.resize_segments();
+        self.snd.take_space_back(&self.shared, &self.recovery);
     }
 
     fn resize_segments(&mut self) {

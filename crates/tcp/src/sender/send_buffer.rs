@@ -74,6 +74,11 @@ impl SendBuffer {
         self.capacity = self.capacity.max(capacity);
     }
 
+    /// Holds so much from now on; what is held already stays, though it be more.
+    pub(super) const fn begin_anew(&mut self, capacity: u32) {
+        self.capacity = capacity;
+    }
+
     /// Whether the application has filled all the room that there was, and waits for more.
     pub const fn is_awaited(&self) -> bool {
         self.awaited

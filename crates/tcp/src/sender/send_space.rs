@@ -157,6 +157,14 @@ impl Sender {
         self.buffer.grow(asked);
     }
 
+    /// The buffer was an owner's, who had all of it: from now on it has what it would have had without one.
+    pub(crate) fn take_space_back(&mut self, cx: &Shared, recovery: &LossRecovery) {
+        self.buffer.begin_anew(first(&cx.config));
+        if cx.is_synchronised() {
+            self.size_space(cx, recovery);
+        }
+    }
+
     /// What data that waits or is outstanding takes of memory: octets, and what the buffers that they are in have beside. What an acknowledgment lets leave
     /// has left by the time that Linux looks, in a buffer of its own for each burst (tcp_data_snd_check()).
     pub(crate) fn memory_taken(&self, cx: &Shared, recovery: &LossRecovery) -> u64 {
