@@ -101,6 +101,9 @@ def test_who_is_best_and_what_copies_are_worth_by_hand():
     told = difference.answer(found)[1]
     assert "worth its octets at 1 of 1" in told
     assert "2.50 times the octets" in told
+    assert "answers 100 ms sooner in the median" in told
+    later = difference.answer(regions({"blest": 0.2, "redundant": 0.25}, {}))[1]
+    assert "answers 50 ms later in the median" in later
     assert "at 0 of 1" in difference.answer(regions({"redundant": 0.95}, {}))[1]
 
 

@@ -385,6 +385,11 @@ def worth(found: Regions) -> list[Worth]:
     return rows
 
 
+def _sooner_or_later(saved_ms: float) -> str:
+    """By how much an answer comes sooner, or later where that is below zero."""
+    return f"{abs(saved_ms):.0f} ms {'sooner' if saved_ms >= 0 else 'later'}"
+
+
 def _copies(found: Regions) -> Scatter:
     rows = worth(found)
     return Scatter(
@@ -401,7 +406,7 @@ def _copies(found: Regions) -> Scatter:
                 [(row.octets, row.delay) for row in rows],
                 [
                     f"second path {delay} ms longer, first loses {loss:+d} %: beside {row.other}, "
-                    f"{row.saved_ms:.0f} ms sooner"
+                    f"{_sooner_or_later(row.saved_ms)}"
                     for row in rows
                     for delay, loss in (row.place,)
                 ],
@@ -420,9 +425,9 @@ def _worth_told(found: Regions) -> str:
         f"Redundant is worth its octets at {len(good)} of {len(rows)} pairs of paths: there it keeps the "
         f"{PERCENT}th percentile more than "
         f"{1 - WORTH:.0%} below the best scheduler without copies. It takes {octets:.2f} times the octets "
-        f"(median), and saves {saved:.0f} ms in "
-        f"the median, {most.saved_ms:.0f} ms at most (second path {most.place[0]} ms longer, first loses "
-        f"{most.place[1]:+d} %)."
+        f"(median), and answers {_sooner_or_later(saved)} in "
+        f"the median, {_sooner_or_later(most.saved_ms)} at best (second path {most.place[0]} ms longer, "
+        f"first loses {most.place[1]:+d} %)."
     )
 
 
