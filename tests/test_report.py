@@ -209,7 +209,8 @@ def test_a_report_tells_what_programs_and_their_connections_did(tmp_path: Path):
     )
 
 
-def test_a_report_has_what_becomes_of_a_calls_audio(voxpath, tmp_path: Path):
+@pytest.mark.usefixtures("voxpath")
+def test_a_report_has_what_becomes_of_a_calls_audio(tmp_path: Path):
     app = '{ kind = "call", duration = "2 s", control = "none", audio = {} }'
     text = re.sub("app = .*", f"app = {app}", CALL) + '\n[sweep]\n"topology.link.loss" = ["0 %", "10 %"]\n'
     (tmp_path / "call.toml").write_text(text)
