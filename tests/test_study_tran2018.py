@@ -152,6 +152,9 @@ def test_a_small_study_judges_every_sentence_and_correlation(
     (beside,) = set(claims) - set(printed.published()["claims"].values())
     assert len(claims) == 1 + len(printed.published()["claims"])
     assert "100 ms longer" in beside, "the kernel was asked at a point of the map"
+    (high,) = (check for check in checks if check.claim == printed.claim("printed_high"))
+    assert high.holds is False
+    assert high.evidence == "stationary -0.34, mobile -0.2"
     assert len(answer.comparisons) == 10
     assert all(item.verdict != "no answer" for item in answer.comparisons)
     assert len(answer.table.rows) == 10

@@ -11,6 +11,7 @@ import numpy as np
 from voxpath.document import Check
 from voxpath.results.decisions import above, all_of, below, within
 from voxpath.studies.base import shown
+from voxpath.studies.tran2018 import printed
 from voxpath.studies.tran2018.measures import (
     SLOW,
     bootstrap,
@@ -50,6 +51,7 @@ def of_text(found: Found) -> list[Check]:
         _not_always(found),
         _tcp_correlates(found),
         _tcp_high(found),
+        _printed_high(),
         _mptcp_uncorrelated(found),
         _second_subflow(found),
         _first70(found),
@@ -111,6 +113,13 @@ def _tcp_high(found: Found) -> Check:
     ours = correlations(found, AS_TCP)
     told = ", ".join(f"{mobility} {shown(value)}" for mobility, value in ours.items())
     return Check(claim("tcp_high"), all_of(below(value, -HIGH) for value in ours.values()), told)
+
+
+def _printed_high() -> Check:
+    """What the publication says of its own numbers."""
+    rows = [row for row in printed.correlations() if row.case == AS_TCP]
+    told = ", ".join(f"{row.column} {row.printed:g}" for row in rows)
+    return Check(claim("printed_high"), all(row.printed <= -HIGH for row in rows), told)
 
 
 def _mptcp_uncorrelated(found: Found) -> Check:
