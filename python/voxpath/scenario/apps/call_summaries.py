@@ -98,13 +98,14 @@ class MediaSeconds:
         for end in _ENDS:
             name_of = f"{self.prefix}{end}"
             of_end = pl.col("end") == end
-            seconds = pl.col(_TIME).filter(of_end).sum() / 1e9
+            time_ns = pl.col(_TIME).filter(of_end).sum()
 
             def total(name: str, of_end: pl.Expr = of_end) -> pl.Expr:
                 return pl.col(name).filter(of_end).sum()
 
-            def per_second(name: str, of_end: pl.Expr = of_end, seconds: pl.Expr = seconds) -> pl.Expr:
-                return pl.when(seconds > 0).then(pl.col(name).filter(of_end).sum() / seconds)
+            def per_second(name: str, of_end: pl.Expr = of_end, time_ns: pl.Expr = time_ns) -> pl.Expr:
+                # By a column alone: by a number polars divides, or multiplies by its reciprocal.
+                return pl.when(time_ns > 0).then(pl.col(name).filter(of_end).sum() * 1e9 / time_ns)
 
             expected = total("media_packets_expected")
             waits = pl.col("queueing_mean_ns").filter(of_end).drop_nulls().sort()
