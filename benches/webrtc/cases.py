@@ -56,7 +56,9 @@ class Case:
         rates: Capacities in kbit/s, and from when in seconds.
         end: Of the run, in seconds.
         since: From here on it is measured.
-        tcp: When a TCP transfer without an end begins beside the call.
+        tcp: When TCP transfers without an end begin beside the call.
+        transfers: How many of them.
+        judged: Whether figures have bars; else they are shown.
         frames_of: The network whose encoder's frames ours has; its own without.
     """
 
@@ -66,6 +68,14 @@ class Case:
     since: int
     tcp: int | None = None
     frames_of: str | None = None
+    transfers: int = 1
+    judged: bool = True
+
+    @property
+    def flows(self) -> tuple[str, ...]:
+        """Names of the TCP transfers."""
+        others = (f"{TCP}{number}" for number in range(2, self.transfers + 1))
+        return () if self.tcp is None else (TCP, *others)
 
 
 CASES = {
@@ -74,6 +84,16 @@ CASES = {
     "2000": Case("2 Mbit/s", ((0, 2000),), 70, 20),
     "steps": Case("2, 0.5, 2 Mbit/s", ((0, 2000), (35, 500), (65, 2000)), 100, 20, frames_of="2000"),
     "tcp": Case("2 Mbit/s, one TCP transfer", ((0, 2000),), 80, 30, tcp=10),
+    "five": Case(
+        "5 Mbit/s, five TCP transfers",
+        ((0, 5000),),
+        80,
+        30,
+        tcp=10,
+        frames_of="2000",
+        transfers=5,
+        judged=False,
+    ),
 }
 
 
@@ -99,11 +119,13 @@ def scenario(name: str, *, browsers: bool, folder: Path = Path()) -> Document:
         hosts[server] = {"profile": "linux", "run": answer, "listens": 8000}
     else:
         flows.append({"name": "call", "start": f"{STARTS_S} s", "app": _call()})
-    if case.tcp is not None:
+    for pair, transfer in enumerate(case.flows, start=2):
         app = {"kind": "download", "request": "100 B", "response": "1 GB"}
         # What is downloaded goes the way of the client's video.
-        flows.append({"name": TCP, "from": "server2", "to": "client2", "start": f"{case.tcp} s", "app": app})
-        hosts |= {host: {"profile": "linux", "simulated": True} for host in ("client2", "server2")}
+        ends = (f"client{pair}", f"server{pair}")
+        flow = {"name": transfer, "from": ends[1], "to": ends[0], "start": f"{case.tcp} s", "app": app}
+        flows.append(flow)
+        hosts |= {host: {"profile": "linux", "simulated": True} for host in ends}
     capacity: Any = f"{first} kbit/s"
     if len(case.rates) > 1:
         steps = [{"at": f"{at} s", "rate": f"{kbps} kbit/s"} for at, kbps in case.rates]
@@ -113,7 +135,7 @@ def scenario(name: str, *, browsers: bool, folder: Path = Path()) -> Document:
         "duration": f"{case.end} s",
         "topology": {
             "kind": "dumbbell",
-            "pairs": 1 if case.tcp is None else 2,
+            "pairs": 1 + len(case.flows),
             "bottleneck": {
                 "delay": f"{DELAY_MS} ms",
                 "up": {"rate": capacity, "queue": f"{first * QUEUE_MS // 8} B"},
@@ -235,7 +257,7 @@ def _queueing(packets: pl.DataFrame, case: Case) -> tuple[np.ndarray, ...]:
     starts = np.array([start for start, _ in case.rates])
     rate = np.array([kbps for _, kbps in case.rates])[np.searchsorted(starts, left, side="right") - 1]
     waited = (left - came) * 1e3 - size * 8 / rate
-    is_tcp = (out.get_column("flow").cast(pl.String) == TCP).fill_null(value=False).to_numpy()
+    is_tcp = out.get_column("flow").cast(pl.String).is_in(case.flows).fill_null(value=False).to_numpy()
     return left, np.maximum(waited, 0), is_tcp, size
 
 

@@ -61,14 +61,14 @@ BARS = {
     "back": ("time to come back, s", 1.5),
     "share": ("share beside TCP", 1.25),
 }
-"""What is compared, and by which factor the means may differ at most."""
+"""What is compared, and by which factor the means may differ at most, in networks that are judged."""
 
 HELD_OUT = {"call": "without the call", "network": "without the network"}
 """What our encoder has not seen of what it is compared with."""
 
 _APART = """
 ## With frames of other calls
-Above, our encoder varies as that of the calls beside which it is put; over the steps, as that of other ones. So these figures judge the rate control with
+Above, our encoder varies as that of the calls beside which it is put; over the steps and beside five flows, as that of other ones. So these figures judge the rate control with
 its encoder given. Here the encoder has not seen what it is compared with: each of the recorded calls is held out in turn, and
 our calls have the frames of the other calls in that network; or the whole network is, and they have those of the other four. Ours by theirs:
 """
@@ -84,10 +84,10 @@ _HEAD = """# Our `libwebrtc` beside a call of two browsers
 Written by `make webrtc`; do not edit. Two Chromium browsers call each other on real hosts, and our call with `control = "libwebrtc"` is
 simulated, across the same networks. The browsers' calls are a record (`make webrtc-record`), measured on {machine}; {browser}. Ours are of engine {build}.
 
-- **Network**: {delay} ms each way, {queue} ms of drop-tail queue at the first capacity, 10 Mbit/s back. The TCP transfer is simulated in both.
+- **Network**: {delay} ms each way, {queue} ms of drop-tail queue at the first capacity, 10 Mbit/s back. TCP transfers are simulated in both; those of five flows, by CUBIC, are shown and have no bars.
 - **Chromium**: {codec}, {size} at {fps} frames a second of a moving scene with grain, `maxBitrate` {most} kbit/s; Opus both ways, of noise; no field trial set.
 - **Ours**: the same rates and media, retransmission, the octets of SRTP. What the encoder makes of its target varies as in the record: sizes of its
-  frames by the mean size that `targetBitrate` asked for, from a drawn frame on (`ratios`); over the steps those of 2 Mbit/s. {late}
+  frames by the mean size that `targetBitrate` asked for, from a drawn frame on (`ratios`); over the steps and beside five flows those of 2 Mbit/s. {late}
 - **Estimate**: `availableOutgoingBitrate` of `getStats`, and our signal `target_bps`; its mean over time.
 - **Queueing delay**: of every packet on the video's way, from the bottleneck's queue until its first bit is sent.
 - **Down and back**: until the estimate is below 1.1 of 0.5 Mbit/s, and above 0.8 of 2 Mbit/s.
@@ -217,7 +217,12 @@ def held_out(name: str, what: str, out: Path) -> list[Measured]:
         out: Where runs are.
     """
     if what == "network":
-        others = [call for other in CASES if other != name for call in with_frames(other)]
+        others = [
+            call
+            for other, case in CASES.items()
+            if other != name and case.judged
+            for call in with_frames(other)
+        ]
         return simulated_with(name, encoder(others), range(SIMULATED), out)
     if CASES[name].frames_of is not None:
         return simulated(name, out)
@@ -274,7 +279,7 @@ def lines(
     """The page."""
     rows, met, judged = [], 0, 0
     for name, key, there, here in compared(names, theirs, ours):
-        title, bar = BARS[key]
+        title, bar = barred(name, key)
         verdict = ""
         if bar is not None:
             holds = within(there, here, bar)
@@ -299,6 +304,12 @@ def lines(
             for run in theirs[name]
         ],
     )
+
+
+def barred(name: str, key: str) -> tuple[str, float | None]:
+    """A figure's title, and its bar in this network."""
+    title, bar = BARS[key]
+    return title, bar if CASES[name].judged else None
 
 
 def compared(
@@ -334,7 +345,7 @@ def apart_lines(
     judged, rows = 0, []
     for figures in zip(*(compared(names, theirs, runs) for runs in ways.values()), strict=True):
         name, key, *_ = figures[0]
-        title, bar = BARS[key]
+        title, bar = barred(name, key)
         judged += bar is not None
         row = [CASES[name].title, title]
         for way, (_, _, there, here) in zip(ways, figures, strict=True):
