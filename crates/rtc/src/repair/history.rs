@@ -33,19 +33,16 @@ impl<T: Copy> Sent<T> {
         self.0.put(sequence, Kept { packet, waits: false, left: None });
     }
 
-    /// A packet that is asked for: none if it is not kept, still waits since it was asked for before, or left again within a round trip and a
-    /// margin (`RtpPacketHistory::GetPacketAndMarkAsPending`).
-    pub fn asked_for(&self, now: Time, sequence: u16, round_trip: Span) -> Option<T> {
-        let kept = self.0.get(sequence)?;
+    /// A packet that is asked for, which waits to leave again from now on: none if it is not kept, waits already, or left again within a round
+    /// trip and a margin (`RtpPacketHistory::GetPacketAndMarkAsPending`).
+    pub fn again(&mut self, now: Time, sequence: u16, round_trip: Span) -> Option<T> {
+        let kept = self.0.get_mut(sequence)?;
         let is_under_way = kept.left.is_some_and(|left| now.since(left) < round_trip + MARGIN);
-        (!kept.waits && !is_under_way).then_some(kept.packet)
-    }
-
-    /// A packet is put into the send queue again.
-    pub fn queued_again(&mut self, sequence: u16) {
-        if let Some(kept) = self.0.get_mut(sequence) {
-            kept.waits = true;
+        if kept.waits || is_under_way {
+            return None;
         }
+        kept.waits = true;
+        Some(kept.packet)
     }
 
     /// A packet left again.
@@ -65,9 +62,9 @@ mod tests {
         let mut sent = Sent::new(65_000);
         (0..2_000_u32).for_each(|number| sent.put(65_000_u16.wrapping_add(number as u16), number));
         let now = Time::ZERO + Span::from_secs(1);
-        assert_eq!(sent.asked_for(now, 65_000, Span::ZERO), None, "too old");
-        assert_eq!(sent.asked_for(now, 1_463, Span::ZERO), Some(1_999));
-        assert_eq!(sent.asked_for(now, 1_464, Span::ZERO), None, "never sent");
+        assert_eq!(sent.again(now, 65_000, Span::ZERO), None, "too old");
+        assert_eq!(sent.again(now, 1_463, Span::ZERO), Some(1_999));
+        assert_eq!(sent.again(now, 1_464, Span::ZERO), None, "never sent");
     }
 
     #[test]
@@ -76,11 +73,10 @@ mod tests {
         let trip = Span::from_millis(100);
         let mut sent = Sent::new(7);
         sent.put(7, 'a');
-        assert_eq!(sent.asked_for(at(0), 7, trip), Some('a'));
-        sent.queued_again(7);
-        assert_eq!(sent.asked_for(at(900), 7, trip), None, "it has not left the queue yet");
+        assert_eq!(sent.again(at(0), 7, trip), Some('a'));
+        assert_eq!(sent.again(at(900), 7, trip), None, "it has not left the queue yet");
         sent.left_again(at(1_000), 7);
-        assert_eq!(sent.asked_for(at(1_104), 7, trip), None);
-        assert_eq!(sent.asked_for(at(1_105), 7, trip), Some('a'));
+        assert_eq!(sent.again(at(1_104), 7, trip), None);
+        assert_eq!(sent.again(at(1_105), 7, trip), Some('a'));
     }
 }

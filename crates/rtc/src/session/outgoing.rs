@@ -386,18 +386,11 @@ impl Outgoing {
         record.frames.push(SentFrame { number, bytes: 0, captured, sent: None, packets: 0, key: false });
     }
 
-    /// A packet that is asked for again, as it waits to be sent.
-    pub(crate) fn asked_for(&self, now: Time, sequence: u16, round_trip: Span) -> Option<Queued> {
-        let packet = self.history.as_ref()?.asked_for(now, sequence, round_trip)?;
+    /// A packet that is asked for again, if it is to be sent.
+    pub(crate) fn again(&mut self, now: Time, sequence: u16, round_trip: Span) -> Option<Queued> {
+        let packet = self.history.as_mut()?.again(now, sequence, round_trip)?;
         let bytes = packet.bytes + ORIGINAL;
         Some(Queued { purpose: Purpose::Retransmission, ends: None, since: now, bytes, ..packet })
-    }
-
-    /// A packet waits to be sent again.
-    pub(crate) fn queued_again(&mut self, sequence: u16) {
-        if let Some(history) = &mut self.history {
-            history.queued_again(sequence);
-        }
     }
 
     /// A packet of padding alone.

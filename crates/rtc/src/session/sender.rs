@@ -268,9 +268,9 @@ impl Sender {
         let Some(media) = self.media_of(ssrc).filter(|&media| !self.is_stopped(media)) else { return };
         let Some(outgoing) = &mut self.outgoing[media.index()] else { return };
         for sequence in lost.iter().flat_map(|pair| pair.sequences()) {
-            let Some(packet) = outgoing.asked_for(now, sequence, self.round_trip) else { continue };
-            outgoing.queued_again(sequence);
-            self.pacer.push(packet);
+            if let Some(packet) = outgoing.again(now, sequence, self.round_trip) {
+                self.pacer.push(packet);
+            }
         }
         self.tell_queue(now);
     }
