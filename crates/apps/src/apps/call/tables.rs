@@ -529,8 +529,8 @@ pub(crate) fn seconds(ways: &[Way<'_>], ended: Option<Time>, rows: &mut Vec<Seco
         }));
         let of_way = &mut rows[begin..];
         for (second, packets) in ended.map(|ended| way.unheard(ended)).unwrap_or_default() {
-            if let Some(row) = of_way.iter_mut().find(|row| row.second == second) {
-                row.expected += packets;
+            if let Ok(at) = of_way.binary_search_by_key(&second, |row| row.second) {
+                of_way[at].expected += packets;
             }
         }
         // What came in a later second than it was expected in was not lost.
